@@ -1,0 +1,1 @@
+"""The same small operator, written for each framework that `bench.operator` compares."""

@@ -1,0 +1,53 @@
+"""Whether an object would be selected, as far as that can be told without the server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+__all__ = ["LabelMatch", "label_match"]
+
+LabelMatch: TypeAlias = Callable[[Mapping[str, str]], bool]
+
+_TERM: Final = re.compile(
+    r"\s*(?:(?P<not>!)\s*(?P<absent>[^\s,!=()]+)"
+    r"|(?P<key>[^\s,!=()]+)\s*(?:(?P<operator>in|notin)\s*\((?P<set>[^)]*)\)|(?P<sign>==|=|!=)\s*(?P<value>[^\s,]*))?)"
+    r"\s*(?:,|$)"
+)
+
+
+def label_match(selector: str) -> LabelMatch:
+    """The test for a label selector; what is no selector selects nothing here (the server refuses it).
+
+    >>> match = label_match("app=web,tier notin (db, cache),!old")
+    >>> match({"app": "web"}), match({"app": "web", "tier": "db"}), match({"app": "web", "old": ""})
+    (True, False, False)
+    """
+    tests: list[LabelMatch] = []
+    position = 0
+    while position < len(selector):
+        found = _TERM.match(selector, position)
+        if found is None or found.end() == position:
+            return lambda labels: False
+        tests.append(_test(found))
+        position = found.end()
+    return lambda labels: all(test(labels) for test in tests)
+
+
+def _test(term: re.Match[str]) -> LabelMatch:
+    key = term["absent"]
+    if key is not None:
+        return lambda labels: key not in labels
+    name = term["key"]
+    if term["operator"] is not None:
+        values = {value.strip() for value in term["set"].split(",")}
+        if term["operator"] == "in":
+            return lambda labels: labels.get(name) in values
+        return lambda labels: labels.get(name) not in values
+    wanted = term["value"]
+    if term["sign"] is None:
+        return lambda labels: name in labels
+    if term["sign"] == "!=":
+        return lambda labels: labels.get(name) != wanted
+    return lambda labels: labels.get(name) == wanted

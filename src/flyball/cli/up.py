@@ -1,0 +1,193 @@
+"""`flyball up`: an embedded cluster for kubectl and everything else, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import importlib.util
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from flyball.errors import ConfigError
+
+if TYPE_CHECKING:
+    from flyball.controlplane.cluster import EmbeddedCluster
+    from flyball.controlplane.kubeconfig import Access
+
+__all__ = ["command"]
+
+_PATH = click.Path(path_type=Path)
+_PORT = 6443
+_COLLECT = (20_000, 20, 50)
+"""When Python's collector runs: seldom, because what a server keeps has no cycles, and each run makes all wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    data: Path | None
+    host: str
+    port: int
+    allow_remote: bool
+    http_port: int | None
+    unix_socket: Path | None
+    load: tuple[Path, ...]
+    kubeconfig: Path | None
+    merge: bool
+    nodes: int | None
+    """How many simulated nodes; None: no workload progresses."""
+
+
+@click.command("up")
+@click.option("--data", type=_PATH, metavar="FILE", help="Keep the state in this SQLite file.  [default: in memory]")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=_PORT, show_default=True, help="0 takes a free port.")
+@click.option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
+@click.option("--http-port", type=click.IntRange(0, 65535), help="Serve plain HTTP too: loopback, no login.")
+@click.option("--unix-socket", type=_PATH, metavar="PATH", help="Serve plain HTTP on a socket file too: no login.")
+@click.option("--load", type=_PATH, multiple=True, metavar="DIR", help="Apply these YAML files first. Repeatable.")
+@click.option("--kubeconfig", type=_PATH, metavar="PATH", help="Write a complete kubeconfig there.")
+@click.option("--merge", is_flag=True, help="Add the cluster to your own kubeconfig and make it the current one.")
+@click.option(
+    "--pods",
+    type=click.Choice(["simulate", "none"]),
+    default="simulate",
+    show_default=True,
+    help="What happens to Deployments, Jobs and Pods: they progress, with nothing really run; or nothing.",
+)
+@click.option("--nodes", type=click.IntRange(0, 5000), default=1, show_default=True, help="Simulated nodes.")
+def command(
+    data: Path | None,
+    host: str,
+    port: int,
+    allow_remote: bool,
+    http_port: int | None,
+    unix_socket: Path | None,
+    load: tuple[Path, ...],
+    kubeconfig: Path | None,
+    merge: bool,
+    pods: str,
+    nodes: int,
+) -> None:
+    """Start a Kubernetes API server in this process and serve it until Ctrl-C."""
+    if importlib.util.find_spec("cryptography") is None:
+        raise ConfigError("flyball up: the package cryptography is missing; install flyball[dev]")
+    simulated = nodes if pods == "simulate" else None
+    wishes = _Wishes(data, host, port, allow_remote, http_port, unix_socket, load, kubeconfig, merge, simulated)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(wishes))
+
+
+def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.Loop
+
+
+async def _serve(wishes: _Wishes) -> None:
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C interrupts the program there
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    async with _running(wishes) as lines:
+        gc.freeze()  # what is there now stays: the collector need not look at it again and again
+        gc.set_threshold(*_COLLECT)
+        click.echo("\n".join(lines))
+        sys.stdout.flush()
+        await stopped.wait()
+    click.echo("The cluster has stopped.")
+
+
+@contextlib.asynccontextmanager
+async def _running(wishes: _Wishes) -> AsyncGenerator[list[str]]:
+    """Run a cluster with its doors; give what a person is told about it."""
+    from flyball.client import Client
+    from flyball.controlplane.apiserver.http import HttpDoor
+    from flyball.controlplane.bootstrap import ADMIN
+    from flyball.controlplane.loading import apply_manifests, read_manifests
+
+    manifests = [manifest for place in wishes.load for manifest in read_manifests(place)]
+    async with contextlib.AsyncExitStack() as stack:
+        cluster = _cluster(wishes.data)
+        stack.push_async_callback(cluster.stop)
+        doors = [cluster.door(host=wishes.host, port=wishes.port, remote=wishes.allow_remote)]
+        if wishes.http_port is not None:
+            doors.append(HttpDoor(cluster.server, port=wishes.http_port, user=ADMIN))
+        if wishes.unix_socket is not None:
+            doors.append(HttpDoor(cluster.server, unix=wishes.unix_socket, user=ADMIN))
+        for door in doors:
+            stack.callback(door.let_go)
+            door.bind()
+        await cluster.start(doors[0].port)
+        if manifests:
+            async with Client(transport=cluster.transport) as client:
+                await apply_manifests(client, manifests)
+        for door in doors:
+            stack.push_async_callback(door.close)
+            await door.open()
+        stack.push_async_callback(cluster.stop)  # watches end before the doors close
+        if wishes.nodes is not None:
+            from flyball.controlplane.workloads import Workloads
+
+            await stack.enter_async_context(Workloads(cluster.transport, cluster.clock, nodes=wishes.nodes))
+        path = _hand_out(cluster.access(doors[0].url), wishes, stack)
+        yield _told(wishes, path, [door.url for door in doors])
+
+
+def _cluster(data: Path | None) -> EmbeddedCluster:
+    from flyball.controlplane.apiserver.store import StorageError
+    from flyball.controlplane.cluster import EmbeddedCluster
+
+    try:
+        return EmbeddedCluster(data=data)
+    except StorageError as error:
+        if "locked" in str(error):
+            raise ConfigError(f"{data}: another cluster has this file open; stop it, or name another file") from None
+        raise ConfigError(f"{error}; name another file, or move it away") from None
+
+
+def _hand_out(access: Access, wishes: _Wishes, stack: contextlib.AsyncExitStack) -> Path | None:
+    """Write the kubeconfigs that were asked for, or one that goes with the cluster."""
+    from flyball.controlplane.kubeconfig import merge_kubeconfig, write_kubeconfig
+
+    path = wishes.kubeconfig
+    if wishes.merge:
+        from flyball.client.kubeconfig import default_paths
+
+        merge_kubeconfig(default_paths(os.environ)[0][0], access)
+        if path is None:
+            return None
+    if path is None:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="flyball-up-"))
+        path = Path(folder) / "kubeconfig"
+    try:
+        write_kubeconfig(path, access)
+    except OSError as error:
+        raise ConfigError(f"write the kubeconfig {path}: {error.strerror or error}; name another place") from None
+    return path
+
+
+def _told(wishes: _Wishes, kubeconfig: Path | None, urls: list[str]) -> list[str]:
+    from flyball.controlplane.apiserver.health import VERSION
+
+    state = f"the state is kept in {wishes.data}" if wishes.data is not None else "the state ends with it"
+    lines = [f"A Kubernetes API ({VERSION}) is ready at {urls[0]}; {state}.", ""]
+    if kubeconfig is not None:
+        lines.append(f"    export KUBECONFIG={kubeconfig.resolve()}")
+    lines += ["    kubectl get namespaces", ""]
+    lines += [f"Without TLS and without a login, as the administrator: {url}" for url in urls[1:]]
+    lines += [
+        "Every authenticated user may do everything. This is no production cluster.",
+        "Ctrl-C ends it.",
+    ]
+    return lines

@@ -1,0 +1,24 @@
+"""The small control loops of the embedded cluster.
+
+    loop            what a loop is: keys that wait, one worker, repeated with growing pauses until it works
+    writer          how loops write: requests over a `Transport`, as a user of their own
+    view            what they read: the objects that are stored, and who owns whom
+    garbage         CP-1501: dependents go with their owners, stay as orphans, or go first
+    namespaces      CP-1502: a namespace goes when everything in it has gone
+    accounts        CP-1511: the ServiceAccount `default` and the root certificate in every namespace
+    events          Events are forgotten after an hour
+    running         starts and stops them together; the cluster tells it of each commit
+
+Promises: a loop is told of every commit and looks at the present state, never at what happened, so that nothing is lost
+when it fails or starts late. It writes only through the API, as any operator does. Each can be switched off by its name
+(`NAMES`), so that somebody's own can be tried. Loops have no clock of their own: with a manual clock only the pauses
+after failures, and the age of events, wait for it.
+
+They need of the API server only what an informer would give them, and can move onto the framework.
+"""
+
+from __future__ import annotations
+
+from flyball.controlplane.controllers.running import NAMES, Controllers
+
+__all__ = ["NAMES", "Controllers"]

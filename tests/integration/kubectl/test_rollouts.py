@@ -1,0 +1,73 @@
+"""kubectl rolls Deployments out and back, and waits for Jobs, on a cluster whose workloads progress."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+
+from flyball.testing import Cluster
+from flyball.testing.binaries import BinariesMissing, find_binaries
+
+Kubectl = Callable[..., str]
+
+IMAGE = "jsonpath={.spec.template.spec.containers[0].image}"
+
+
+@pytest.fixture
+def kubectl(tmp_path: Path) -> Generator[Kubectl]:
+    try:
+        program = find_binaries().path("kubectl")
+    except BinariesMissing as missing:
+        pytest.skip(str(missing))
+    with Cluster(workloads=True, nodes=2) as cluster:
+        start = [str(program), f"--kubeconfig={cluster.kubeconfig}", f"--cache-dir={tmp_path}"]
+
+        def run(*words: str) -> str:
+            done = subprocess.run([*start, *words], capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, f"{' '.join(words)}: {done.stdout}{done.stderr}"
+            return done.stdout.strip()
+
+        yield run
+
+
+def rolled_out(kubectl: Kubectl) -> None:
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=30s")
+
+
+@pytest.mark.capability("N2")
+def test_a_deployment_is_rolled_out_and_back(kubectl: Kubectl) -> None:
+    kubectl("create", "deployment", "web", "--image=web:1", "--replicas=3")
+    rolled_out(kubectl)
+    kubectl("set", "image", "deployment/web", "web=web:2")
+    rolled_out(kubectl)
+    history = kubectl("rollout", "history", "deployment/web").splitlines()
+    assert [line.split()[0] for line in history[2:]] == ["1", "2"]
+    kubectl("rollout", "undo", "deployment/web")
+    rolled_out(kubectl)
+    assert kubectl("get", "deployment", "web", "-o", IMAGE) == "web:1"
+    kubectl("rollout", "restart", "deployment/web")
+    rolled_out(kubectl)
+    kubectl("scale", "deployment/web", "--replicas=5")
+    rolled_out(kubectl)
+    assert kubectl("get", "deployment", "web", "--no-headers").split()[1:4] == ["5/5", "5", "5"]
+    kubectl("delete", "deployment", "web", "--cascade=foreground")
+    assert kubectl("get", "replicasets", "-o", "name") == ""
+
+
+def test_a_job_is_waited_for(kubectl: Kubectl) -> None:
+    kubectl("create", "job", "work", "--image=busybox", "--", "true")
+    kubectl("wait", "--for=condition=complete", "job/work", "--timeout=30s")
+    assert kubectl("get", "job", "work", "--no-headers").split()[1:3] == ["Complete", "1/1"]
+    assert kubectl("get", "pods", "-l", "job-name=work", "--no-headers").split()[1:3] == ["0/1", "Completed"]
+
+
+def test_a_pod_becomes_ready_on_a_node_and_goes(kubectl: Kubectl) -> None:
+    kubectl("run", "one", "--image=web")
+    kubectl("wait", "--for=condition=ready", "pod/one", "--timeout=30s")
+    nodes = [line.split()[:2] for line in kubectl("get", "nodes", "--no-headers").splitlines()]
+    assert nodes == [["node-1", "Ready"], ["node-2", "Ready"]]
+    kubectl("delete", "pod", "one", "--timeout=30s")
+    assert kubectl("get", "pods", "-o", "name") == ""

@@ -1,0 +1,1 @@
+"""Load that lasts: `python -m tests.soak.apiserver --seconds 60`."""

@@ -1,0 +1,7 @@
+"""What kubectl prints against a real kube-apiserver, and against the embedded one.
+
+A script (`tests/integration/kubectl/scripts/*.yaml`) is a list of commands with the files that they read. `play` runs
+one against a server and writes a transcript: each command, what it printed, its exit code, with all that differs from
+run to run masked. `python -m tools.kubectl record` keeps the transcripts of a real server; the tests play the same
+scripts against the embedded one and compare.
+"""
