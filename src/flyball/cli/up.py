@@ -137,7 +137,7 @@ async def _running(wishes: _Wishes) -> AsyncGenerator[list[str]]:
             await door.open()
         stack.push_async_callback(cluster.stop)  # watches end before the doors close
         if wishes.nodes is not None:
-            from flyball.controlplane.workloads import Workloads
+            from flyball.controlplane.controllers.workloads import Workloads
 
             await stack.enter_async_context(Workloads(cluster.transport, cluster.clock, nodes=wishes.nodes))
         path = _hand_out(cluster.access(doors[0].url), wishes, stack)

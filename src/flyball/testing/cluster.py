@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from flyball.client.config import ClusterConfig
     from flyball.controller.definition import Controller
     from flyball.controlplane.apiserver.http import HttpDoor
-    from flyball.controlplane.workloads import Workloads
+    from flyball.controlplane.controllers.workloads import Workloads
     from flyball.manager import Election, Manager
 
 __all__ = ["Cluster", "ClusterError"]
@@ -106,7 +106,7 @@ class Cluster:
     async def _start(self) -> None:
         await self.embedded.start()
         if self._wanted_nodes is not None:
-            from flyball.controlplane.workloads import Workloads
+            from flyball.controlplane.controllers.workloads import Workloads
 
             workloads = Workloads(self.embedded.transport, self.clock, nodes=self._wanted_nodes)
             await workloads.start()

@@ -13,8 +13,8 @@ from flyball.api import find_condition
 from flyball.client import Client, MergePatch, ref
 from flyball.client.arguments import Propagation
 from flyball.clock import ManualClock
-from flyball.controlplane.workloads.deployments import resolve_rolling
-from flyball.controlplane.workloads.jobs import compact_indexes, parse_indexes
+from flyball.controlplane.controllers.deployments import resolve_rolling
+from flyball.controlplane.controllers.jobs import compact_indexes, parse_indexes
 from flyball.errors import NotFound
 from flyball.k8s.apps.v1 import Deployment, DeploymentSpec, DeploymentStrategy, ReplicaSet
 from flyball.k8s.batch.v1 import Job, JobSpec

@@ -29,6 +29,7 @@ from flyball.controlplane.apiserver.crds.objects import must_have_kind
 from flyball.controlplane.apiserver.crds.routes import is_no_address, is_unknown
 from flyball.controlplane.apiserver.deleting import Deleted, delete
 from flyball.controlplane.apiserver.kinds import Kind
+from flyball.controlplane.apiserver.kubelets import Kubelets
 from flyball.controlplane.apiserver.negotiation import Form, negotiate
 from flyball.controlplane.apiserver.options import (
     DeleteOptions,
@@ -97,6 +98,8 @@ class ApiServer:
         self.openapi = openapi.OpenApi(core.kinds, core.clock)
         self.tokens: Tokens | None = None
         """Signs the tokens of ServiceAccounts; without it there are none."""
+        self.kubelets = Kubelets()
+        """Who runs the Pods of each node; kubelets register themselves."""
         self._endpoints: dict[tuple[str, str], Endpoint] = endpoints()
         self._reviews = reviews()
         core.admit.append(refuse_unsupported)

@@ -9,6 +9,13 @@
     events          Events are forgotten after an hour
     running         starts and stops them together; the cluster tells it of each commit
 
+and the controllers of workloads, which are ordinary Flyball code:
+
+    replicasets, deployments, jobs      they make Pods; what happens to a Pod on its node is the kubelet's business
+    pods            what they all ask about Pods
+    catalogue       which there are, by the names of kube-controller-manager
+    workloads       starts them on a cluster, with a scheduler and a kubelet
+
 Promises: a loop is told of every commit and looks at the present state, never at what happened, so that nothing is lost
 when it fails or starts late. It writes only through the API, as any operator does. Each can be switched off by its name
 (`NAMES`), so that somebody's own can be tried. Loops have no clock of their own: with a manual clock only the pauses

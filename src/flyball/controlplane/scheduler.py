@@ -14,7 +14,7 @@ from flyball.api import Quantity, find_condition
 from flyball.client import Client, MergePatch
 from flyball.controller import Context, Controller, Watches, controller
 from flyball.controller.predicates import everything
-from flyball.controlplane.workloads.pods import is_active
+from flyball.controlplane.controllers.pods import is_active
 from flyball.k8s.core.v1 import Node, Pod, Taint, Toleration
 
 __all__ = ["refusal", "requests_of", "scheduler"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flyball.controller import Context, controller
-from flyball.controlplane.workloads.pods import (
+from flyball.controlplane.controllers.pods import (
     is_active,
     is_available,
     is_ready,

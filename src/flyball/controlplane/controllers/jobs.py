@@ -18,7 +18,7 @@ from typing import Final
 
 from flyball.controller import Context, Request, controller, controller_of
 from flyball.controller.predicates import everything
-from flyball.controlplane.workloads.pods import is_active, is_ready, new_pod, phase_of
+from flyball.controlplane.controllers.pods import is_active, is_ready, new_pod, phase_of
 from flyball.errors import NotFound
 from flyball.k8s.batch.v1 import Job, JobCondition, UncountedTerminatedPods
 from flyball.k8s.core.v1 import EnvVar, EnvVarSource, ObjectFieldSelector, Pod

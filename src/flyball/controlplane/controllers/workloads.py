@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Self
 
@@ -9,11 +10,9 @@ from flyball.api import DynamicObject
 from flyball.client import Client, MergePatch, ref
 from flyball.client.transport import Transport
 from flyball.clock import Clock
+from flyball.controlplane.controllers.catalogue import CATALOGUE, EVERYTHING, chosen
 from flyball.controlplane.kubelet import NODE_LABEL, new_node, simulated_kubelet
-from flyball.controlplane.workloads.deployments import deployments
-from flyball.controlplane.workloads.jobs import jobs, orphans
-from flyball.controlplane.workloads.replicasets import replicasets
-from flyball.controlplane.workloads.scheduler import scheduler
+from flyball.controlplane.scheduler import scheduler
 from flyball.errors import AlreadyExists
 from flyball.k8s.core.v1 import Node
 from flyball.manager.manager import Manager
@@ -30,8 +29,11 @@ class Workloads:
     Simulated nodes that the cluster has from an earlier life go on, also when there are more of them.
     """
 
-    def __init__(self, transport: Transport, clock: Clock, *, nodes: int = 1) -> None:
-        """Nothing runs yet."""
+    def __init__(
+        self, transport: Transport, clock: Clock, *, nodes: int = 1, controllers: Sequence[str] = EVERYTHING
+    ) -> None:
+        """Nothing runs yet; `controllers` chooses as `flyball.controlplane.controllers.catalogue.chosen` reads it."""
+        self._chosen = chosen(controllers)
         self._client = Client(transport=transport, field_manager="kube-controller-manager")
         self._clock = clock
         self._nodes = [f"node-{number}" for number in range(1, nodes + 1)]
@@ -43,7 +45,8 @@ class Workloads:
         for name in self._nodes:
             await self._make_node(name)
         kubelet = simulated_kubelet(self._client, [*self._nodes, *kept])
-        parts = (deployments, replicasets, jobs, orphans, scheduler(self._client), kubelet)
+        made = [one for name in self._chosen for one in CATALOGUE[name](self._client)]
+        parts = (*made, scheduler(self._client), kubelet)
         manager = Manager(self._client, controllers=parts, leader_election=False, options=_QUIET, clock=self._clock)
         await manager.__aenter__()
         self._manager = manager
