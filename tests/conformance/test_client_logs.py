@@ -64,7 +64,17 @@ async def kubelet_of(cluster: RealCluster, client: Client, folder: Path) -> Asyn
         yield kubelet, name
     finally:
         await client.delete(Node, name)
+        await _hang_up(runner)
         await runner.cleanup()
+
+
+async def _hang_up(runner: web.AppRunner) -> None:
+    """End what the API server keeps open for later: it would answer a polite end only when it comes to it."""
+    assert runner.server is not None
+    for connection in runner.server.connections:
+        if connection.transport is not None:
+            connection.transport.abort()
+    await asyncio.sleep(0)
 
 
 async def test_logs_at_once_and_followed(real_cluster: RealCluster, tmp_path: Path) -> None:

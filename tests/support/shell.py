@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from flyball.client import Client
 from flyball.errors import ApiError
@@ -69,9 +70,7 @@ async def shell_follows_its_size(client: Client) -> None:
             True,
             True,
         )
-        shell = await client.get(program.MyOwnShell, "demo")
-        shell.spec.size = 1
-        await client.patch(shell)
+        await eventually(lambda: _resized(client, program.MyOwnShell, 1), timeout=30)
         await eventually(
             lambda: client.get(program.MyOwnShell, "demo"), lambda shell: shell.status.ready == 1, timeout=30
         )
@@ -82,3 +81,11 @@ async def shell_follows_its_size(client: Client) -> None:
             timeout=30,
         )
         assert again.spec.replicas == 1
+
+
+async def _resized(client: Client, kind: Any, size: int) -> bool:
+    """Change the size as a person does; the operator may be writing the status meanwhile (`Conflict`: once more)."""
+    shell = await client.get(kind, "demo")
+    shell.spec.size = size
+    await client.patch(shell)
+    return True
