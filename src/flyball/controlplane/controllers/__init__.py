@@ -1,7 +1,6 @@
 """The small control loops of the embedded cluster.
 
-    loop            what a loop is: keys that wait, one worker, repeated with growing pauses until it works
-    writer          how loops write: requests over a `Transport`, as a user of their own
+    loop            what a loop is: the framework's work queue, with the cluster's commits in place of watches
     view            what they read: the objects that are stored, and who owns whom
     garbage         CP-1501: dependents go with their owners, stay as orphans, or go first
     namespaces      CP-1502: a namespace goes when everything in it has gone
@@ -21,7 +20,7 @@ when it fails or starts late. It writes only through the API, as any operator do
 (`NAMES`), so that somebody's own can be tried. Loops have no clock of their own: with a manual clock only the pauses
 after failures, and the age of events, wait for it.
 
-They need of the API server only what an informer would give them, and can move onto the framework.
+Loops write by Flyball's client over the in-process transport, each as a user of its own.
 """
 
 from __future__ import annotations

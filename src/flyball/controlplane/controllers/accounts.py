@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from flyball.api import DynamicObject
+from flyball.client import Client, MergePatch
 from flyball.clock import Clock
 from flyball.controlplane.apiserver.store import Key
 from flyball.controlplane.controllers.loop import Loop
 from flyball.controlplane.controllers.view import View
-from flyball.controlplane.controllers.writer import Writer
 from flyball.errors import AlreadyExists, Forbidden, NotFound
 
 __all__ = ["EveryNamespace", "root_certificate", "service_account"]
@@ -25,13 +26,13 @@ class EveryNamespace:
     """Keeps one object in every namespace: makes it when it is missing, and gives it back what it shall hold."""
 
     def __init__(
-        self, name: str, resource: str, wanted: Callable[[], Object], view: View, writer: Writer, clock: Clock
+        self, name: str, resource: str, wanted: Callable[[], Object], view: View, client: Client, clock: Clock
     ) -> None:
         """Take what is wanted: an object without a namespace."""
         self._resource = resource
         self._wanted = wanted
         self._view = view
-        self._writer = writer
+        self._client = client
         self.loop: Loop[str] = Loop(name, self.ensure, clock)
 
     def seen(self, key: Key) -> None:
@@ -53,13 +54,14 @@ class EveryNamespace:
             return
         wanted = self._wanted()
         name = wanted["metadata"]["name"]
-        present = self._view.whole(Key(self._resource, namespace, name))
-        path = f"/api/v1/namespaces/{namespace}/{self._resource}"
+        key = Key(self._resource, namespace, name)
+        present, meta = self._view.whole(key), self._view.meta(key)
         try:
-            if present is None:
-                await self._writer.create(path, wanted)
+            if present is None or meta is None:
+                inside = {**wanted, "metadata": {**wanted["metadata"], "namespace": namespace}}
+                await self._client.create(DynamicObject(inside))
             elif "data" in wanted and present.get("data") != wanted["data"]:
-                await self._writer.patch(f"{path}/{name}", {"data": wanted["data"]})
+                await self._client.patch(self._view.ref(key, meta), MergePatch({"data": wanted["data"]}), guard=False)
         except (AlreadyExists, Forbidden, NotFound):
             return  # somebody else made it, or the namespace went in between
 

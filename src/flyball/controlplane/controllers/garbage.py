@@ -8,19 +8,21 @@ to it are taken away first.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from flyball.api import DynamicObject
+from flyball.client import Client, MergePatch
 from flyball.clock import Clock
 from flyball.controlplane.apiserver.metadata import time_text
 from flyball.controlplane.apiserver.store import Key
 from flyball.controlplane.controllers.loop import Loop
 from flyball.controlplane.controllers.view import Meta, Ownership, Reference, View
-from flyball.controlplane.controllers.writer import NotFound, Writer
-from flyball.errors import AlreadyExists
+from flyball.errors import AlreadyExists, NotFound
 
 __all__ = ["GarbageCollector"]
 
 Object = dict[str, Any]
+Propagation = Literal["Background", "Foreground", "Orphan"]
 
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
@@ -29,10 +31,10 @@ _FOREGROUND: Final = "foregroundDeletion"
 class GarbageCollector:
     """Looks at every object that names owners, or that is an owner and waits to go."""
 
-    def __init__(self, view: View, writer: Writer, clock: Clock) -> None:
+    def __init__(self, view: View, client: Client, clock: Clock) -> None:
         """Know of nothing yet; `seen` tells it."""
         self._view = view
-        self._writer = writer
+        self._client = client
         self._clock = clock
         self._ownership = Ownership()
         self.loop: Loop[Key] = Loop("garbage collector", self._look, clock)
@@ -101,7 +103,7 @@ class GarbageCollector:
                 meta = await self._unblock(key, meta)  # it may be a circle, in which all would wait for each other
             await self._delete(key, meta, "Foreground")
         elif dangling | waiting:
-            policy = "Foreground" if _FOREGROUND in meta.finalizers else "Background"
+            policy: Propagation = "Foreground" if _FOREGROUND in meta.finalizers else "Background"
             await self._delete(key, meta, "Orphan" if _ORPHAN in meta.finalizers else policy)
 
     def _elsewhere(self, reference: Reference, key: Key) -> bool:
@@ -117,8 +119,7 @@ class GarbageCollector:
         if obj is None:
             return
         kept = [one for one in obj["metadata"].get("ownerReferences") or () if one.get("uid") not in uids]
-        metadata = {"ownerReferences": kept or None, "uid": meta.uid, "resourceVersion": meta.resource_version}
-        await self._patch(key, {"metadata": metadata})
+        await self._change(key, meta, {"ownerReferences": kept or None})
 
     def _waits(self, key: Key) -> bool:
         meta = self._view.meta(key)
@@ -130,16 +131,12 @@ class GarbageCollector:
         if not any(one.get("blockOwnerDeletion") for one in references):
             return meta
         free = [{**one, "blockOwnerDeletion": False} for one in references]
-        await self._patch(key, {"metadata": {"ownerReferences": free, "resourceVersion": meta.resource_version}})
+        await self._change(key, meta, {"ownerReferences": free})
         return self._view.meta(key) or meta
 
-    async def _delete(self, key: Key, meta: Meta, policy: str) -> None:
-        preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
-        options = {"propagationPolicy": policy, "preconditions": preconditions}
-        try:
-            await self._writer.delete(self._view.path(key), options)
-        except NotFound:
-            return
+    async def _delete(self, key: Key, meta: Meta, policy: Propagation) -> None:
+        with suppress(NotFound):
+            await self._client.delete(self._view.ref(key, meta), propagation=policy, guard=True)
 
     # An owner that goes
 
@@ -165,13 +162,13 @@ class GarbageCollector:
 
     async def _finish(self, key: Key, meta: Meta, finalizer: str) -> None:
         kept = [one for one in meta.finalizers if one != finalizer]
-        await self._patch(key, {"metadata": {"finalizers": kept or None, "resourceVersion": meta.resource_version}})
+        await self._change(key, meta, {"finalizers": kept or None})
 
-    async def _patch(self, key: Key, change: Object) -> None:
-        try:
-            await self._writer.patch(self._view.path(key), change)
-        except NotFound:
-            return
+    async def _change(self, key: Key, meta: Meta, metadata: Object) -> None:
+        """Change metadata of the very object and version that was looked at."""
+        seen = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        with suppress(NotFound):
+            await self._client.patch(self._view.ref(key, meta), MergePatch({"metadata": {**metadata, **seen}}))
 
     # What people should know
 
@@ -187,6 +184,8 @@ class GarbageCollector:
         now = time_text(self._clock.now())
         about = {"kind": kind.kind, "apiVersion": kind.api_version, "name": key.name, "uid": meta.uid}
         event = {
+            "apiVersion": "v1",
+            "kind": "Event",
             "metadata": {"name": f"{key.name}.{int(meta.resource_version):016x}", "namespace": namespace},
             "involvedObject": {**about, **({"namespace": key.namespace} if key.namespace else {})},
             "reason": "OwnerRefInvalidNamespace",
@@ -198,7 +197,7 @@ class GarbageCollector:
             "count": 1,
         }
         with suppress(AlreadyExists):
-            await self._writer.create(f"/api/v1/namespaces/{namespace}/events", event)
+            await self._client.create(DynamicObject(event))
 
 
 def _quoted(text: str) -> str:

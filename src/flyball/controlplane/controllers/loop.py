@@ -1,14 +1,14 @@
-"""A control loop: keys that wait for one worker."""
+"""A control loop: keys that wait in the framework's work queue for one worker."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable
-from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
 from flyball.clock import Clock
+from flyball.controller.queue import Backoff, Queue, QueueClosed
 
 __all__ = ["Loop"]
 
@@ -16,15 +16,14 @@ T = TypeVar("T", bound=Hashable)
 
 _log = logging.getLogger("flyball.controllers")
 
-_FIRST_PAUSE: Final = 0.01
-_LONGEST_PAUSE: Final = 10.0
+_BACKOFF: Final = Backoff(first=0.01, limit=10.0)
 
 
 class Loop(Generic[T]):
-    """Works on one key after the other.
+    """Works on one key after the other, under the guarantees of `flyball.controller.queue`.
 
-    A key waits at most once; one that comes while it is worked on is worked on again. A key whose work fails is worked
-    on again after a pause that doubles from 10 ms to 10 s.
+    It differs from a controller in what wakes it: the cluster tells it of each commit, so that it needs no watch. A
+    cluster starts in milliseconds, and the garbage collector alone would need one watch for each kind that is served.
     """
 
     def __init__(self, name: str, work: Callable[[T], Awaitable[None]], clock: Clock) -> None:
@@ -32,61 +31,54 @@ class Loop(Generic[T]):
         self.name = name
         self._work = work
         self._clock = clock
-        self._waiting: dict[T, None] = {}
-        self._failures: dict[T, int] = {}
-        self._bell = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._queue: Queue[T] = Queue(clock=clock, backoff=_BACKOFF)
+        self._rests = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
-        self._pauses: set[asyncio.Task[None]] = set()
 
     def add(self, key: T) -> None:
         """Let a key be worked on soon."""
-        self._waiting[key] = None
-        self._idle.clear()
-        self._bell.set()
+        self._queue.add(key)
+
+    def add_after(self, key: T, seconds: float) -> None:
+        """Let a key be worked on after a time, counted from now: an earlier wish of this kind is over."""
+        self._queue.cancel_delay(key)
+        self._queue.add_after(key, seconds)
 
     def start(self) -> None:
         """Begin to work."""
-        self._worker = asyncio.ensure_future(self._run())
+        self._worker = asyncio.create_task(self._run(), name=self.name)
 
     async def stop(self) -> None:
         """End, also in the middle of a key."""
-        tasks = [task for task in (self._worker, *self._pauses) if task is not None]
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        self._queue.shut_down()
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
 
     async def settled(self) -> None:
         """Wait until no key waits; those that pause after a failure do not count."""
-        await self._idle.wait()
+        while len(self._queue) or self._queue.working:
+            self._rests.clear()
+            await self._rests.wait()
 
     async def _run(self) -> None:
         while True:
-            while self._waiting:
-                key = next(iter(self._waiting))
-                del self._waiting[key]
-                await self._try(key)
-            self._bell.clear()
-            self._idle.set()
-            await self._bell.wait()
+            try:
+                item = await self._queue.get()
+            except QueueClosed:
+                return
+            try:
+                await self._try(item.key)
+            finally:
+                self._queue.done(item.key)
+            if not len(self._queue):
+                self._rests.set()
 
     async def _try(self, key: T) -> None:
         try:
             await self._work(key)
-        except asyncio.CancelledError:
-            raise
         except Exception as error:  # a loop goes on whatever happens to one key
-            count = self._failures[key] = self._failures.get(key, 0) + 1
-            _log.warning("%s: %s failed for the %d. time: %s", self.name, key, count, error)
-            pause = asyncio.ensure_future(self._later(key, min(_FIRST_PAUSE * 2 ** (count - 1), _LONGEST_PAUSE)))
-            self._pauses.add(pause)
-            pause.add_done_callback(self._pauses.discard)
+            self._queue.fail(key)
+            _log.warning("%s: %s failed for the %d. time: %s", self.name, key, self._queue.failures(key), error)
         else:
-            self._failures.pop(key, None)
-
-    async def _later(self, key: T, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-        self.add(key)
+            self._queue.forget(key)

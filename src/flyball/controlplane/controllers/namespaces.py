@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import Any, Final
 
+from flyball.api import encode
+from flyball.client import Client, MergePatch, ref
 from flyball.clock import Clock
 from flyball.controlplane.apiserver.metadata import time_text
 from flyball.controlplane.apiserver.store import Entry, Key
 from flyball.controlplane.controllers.loop import Loop
-from flyball.controlplane.controllers.view import View, collection_path
-from flyball.controlplane.controllers.writer import NotFound, Writer
+from flyball.controlplane.controllers.view import View, resource_type
+from flyball.errors import NotFound
+from flyball.k8s.core.v1 import Namespace
 
 __all__ = ["NamespaceDeletion"]
 
@@ -32,10 +36,10 @@ _FINE: Final = (
 class NamespaceDeletion:
     """Empties namespaces that are terminating."""
 
-    def __init__(self, view: View, writer: Writer, clock: Clock) -> None:
+    def __init__(self, view: View, client: Client, clock: Clock) -> None:
         """Wait for namespaces to be deleted."""
         self._view = view
-        self._writer = writer
+        self._client = client
         self._clock = clock
         self._terminating: set[str] = set()
         self.loop: Loop[str] = Loop("namespace deletion", self._empty, clock)
@@ -88,25 +92,21 @@ class NamespaceDeletion:
         for resource in dict.fromkeys(entry.key.resource for entry in entries):
             kind = self._view.kind_of(resource)
             if kind is not None:
-                options = {"propagationPolicy": "Background"}
-                await self._writer.delete(collection_path(kind, namespace), options)
+                await self._client.delete_collection(resource_type(kind), namespace=namespace)
 
     async def _report(self, name: str, left: list[Entry]) -> None:
         """Say in the namespace's status what it waits for."""
         namespace = self._view.whole(Key(_NAMESPACES, "", name))
         if namespace is None:
             return
-        status: Object = namespace.setdefault("status", {})
-        before = {one["type"]: one for one in status.get("conditions") or ()}
+        before = {one["type"]: one for one in (namespace.get("status") or {}).get("conditions") or ()}
         conditions = [self._condition(before, *one) for one in self._conditions(left)]
         if [before.get(one["type"]) for one in conditions] == conditions:
             return
-        status["conditions"] = conditions
-        body = {"kind": "Namespace", "apiVersion": "v1", **namespace}
-        try:
-            await self._writer.update(f"/api/v1/namespaces/{name}/status", body)
-        except NotFound:
-            return
+        seen = {"resourceVersion": namespace["metadata"]["resourceVersion"]}
+        change = MergePatch({"metadata": seen, "status": {"conditions": conditions}})
+        with suppress(NotFound):
+            await self._client.patch(ref(Namespace, name), change, subresource="status")
 
     def _conditions(self, left: list[Entry]) -> list[tuple[str, str, str, str]]:
         resources = Counter(entry.key.resource for entry in left)
@@ -139,7 +139,5 @@ class NamespaceDeletion:
             return
         finalizers = [one for one in (namespace.get("spec") or {}).get("finalizers") or () if one != _FINALIZER]
         body = {"kind": "Namespace", "apiVersion": "v1", **namespace, "spec": {"finalizers": finalizers}}
-        try:
-            await self._writer.update(f"/api/v1/namespaces/{name}/finalize", body)
-        except NotFound:
-            return
+        with suppress(NotFound):
+            await self._client.request("PUT", f"/api/v1/namespaces/{name}/finalize", body=encode(body))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection
 from typing import Final, Protocol
 
+from flyball.client import Client
 from flyball.client.transport import Transport
 from flyball.clock import Clock
 from flyball.controlplane.apiserver.core import Core
@@ -15,12 +16,15 @@ from flyball.controlplane.controllers.garbage import GarbageCollector
 from flyball.controlplane.controllers.loop import Loop
 from flyball.controlplane.controllers.namespaces import NamespaceDeletion
 from flyball.controlplane.controllers.view import View
-from flyball.controlplane.controllers.writer import Writer
 
 __all__ = ["NAMES", "Controllers"]
 
 NAMES: Final = ("garbage-collector", "namespace", "serviceaccount", "root-ca-certificate-publisher", "event-ttl")
 """The names of the loops, as upstream calls them where it has them."""
+
+
+MANAGER: Final = "kube-controller-manager"
+"""The manager of the fields that loops write, as upstream."""
 
 
 class _Controller(Protocol):
@@ -50,17 +54,17 @@ class Controllers:
         self._core = core
         view = View(core.store, core.kinds)
 
-        def writer(name: str) -> Writer:
-            return Writer(transport(name))
+        def client(name: str) -> Client:
+            return Client(transport=transport(name), field_manager=MANAGER, retry=None)
 
         self._everywhere: list[EveryNamespace] = []
         self._all: list[_Controller] = []
-        self._running: list[Loop[Key] | Loop[str] | EventExpiry] = []
+        self._running: list[Loop[Key] | Loop[str]] = []
         if "garbage-collector" in wanted:
-            garbage = GarbageCollector(view, writer("generic-garbage-collector"), clock)
+            garbage = GarbageCollector(view, client("generic-garbage-collector"), clock)
             self._add(garbage, garbage.loop)
         if "namespace" in wanted:
-            deletion = NamespaceDeletion(view, writer("namespace-controller"), clock)
+            deletion = NamespaceDeletion(view, client("namespace-controller"), clock)
             self._add(deletion, deletion.loop)
         for name, resource, make in (
             ("serviceaccount", "serviceaccounts", service_account),
@@ -68,14 +72,14 @@ class Controllers:
         ):
             if name in wanted:
                 user = "service-account-controller" if name == "serviceaccount" else "root-ca-cert-publisher"
-                each = EveryNamespace(name, resource, make, view, writer(user), clock)
+                each = EveryNamespace(name, resource, make, view, client(user), clock)
                 self._everywhere.append(each)
                 self._add(each, each.loop)
         if "event-ttl" in wanted:
-            expiry = EventExpiry(view, writer("event-ttl"), clock)
-            self._add(expiry, expiry)
+            expiry = EventExpiry(view, client("event-ttl"), clock)
+            self._add(expiry, expiry.loop)
 
-    def _add(self, controller: _Controller, running: Loop[Key] | Loop[str] | EventExpiry) -> None:
+    def _add(self, controller: _Controller, running: Loop[Key] | Loop[str]) -> None:
         self._all.append(controller)
         self._running.append(running)
 
@@ -103,8 +107,7 @@ class Controllers:
     async def settled(self) -> None:
         """Wait until no loop has anything to do at once."""
         for running in self._running:
-            if isinstance(running, Loop):
-                await running.settled()
+            await running.settled()
 
     async def _committed(self, key: Key) -> None:
         for controller in self._all:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import msgspec
 
+from flyball.api import DynamicObject, ResourceType
+from flyball.client import Ref, ref
 from flyball.controlplane.apiserver.kinds import Kind, Kinds
 from flyball.controlplane.apiserver.store import Entry, Key, Store
 
-__all__ = ["Meta", "Ownership", "Reference", "View"]
+__all__ = ["Meta", "Ownership", "Reference", "View", "resource_type"]
 
 
 class Reference(msgspec.Struct, frozen=True, rename="camel"):
@@ -74,12 +76,13 @@ class View:
         plural, _, group = resource.partition(".")
         return self.kinds.preferred(group, plural)
 
-    def path(self, key: Key) -> str:
-        """Return the address of an object."""
+    def ref(self, key: Key, meta: Meta) -> Ref[DynamicObject]:
+        """Name an object, in the version that was seen, for the verbs of a client."""
         kind = self.kind_of(key.resource)
         if kind is None:
             raise LookupError(f"{key.resource} is not served any more")
-        return f"{collection_path(kind, key.namespace)}/{key.name}"
+        found = ref(resource_type(kind), key.name, namespace=key.namespace or None)
+        return replace(found, uid=meta.uid, resource_version=meta.resource_version)
 
     def entries(self) -> Iterator[Entry]:
         """Give everything that is stored."""
@@ -98,11 +101,9 @@ class View:
         return Owner(reference, meta if meta is not None and meta.uid == reference.uid else None)
 
 
-def collection_path(kind: Kind, namespace: str) -> str:
-    """Return the address of the objects of a kind."""
-    root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
-    inside = f"/namespaces/{namespace}" if kind.namespaced and namespace else ""
-    return f"{root}{inside}/{kind.plural}"
+def resource_type(kind: Kind) -> ResourceType:
+    """Return the names of a served kind as a client takes them."""
+    return ResourceType(kind.group, kind.version, kind.kind, kind.plural, kind.namespaced)
 
 
 class Ownership:
