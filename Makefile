@@ -30,6 +30,7 @@ lint: $(READY)
 	$(BIN)/pyright
 	$(RUN) -m tools.modelgen --check
 	$(RUN) tools/wiregen.py --check
+	$(RUN) tools/operators.py --check
 	$(RUN) tools/capabilities.py --check
 	$(RUN) -m tools.differential report --check
 
@@ -55,6 +56,7 @@ bench: $(READY)
 
 generate: $(READY)
 	$(RUN) -m tools.modelgen
+	$(RUN) tools/operators.py
 	$(RUN) tools/capabilities.py
 	$(RUN) -m tools.differential report
 

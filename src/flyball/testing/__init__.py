@@ -5,7 +5,9 @@
 - `running`: controllers at work, on any cluster; `cluster.running(...)` is the same on the embedded one.
 - `RealCluster`: etcd, kube-apiserver and kube-controller-manager on loopback; `python -m flyball.testing.realcluster`
   gives one to a person. Programs come from `make real-control-plane` or `$KUBEBUILDER_ASSETS` (`binaries`).
-- `plugin`: the pytest plugin: the fixture `real_cluster`, the mark `real` and the option `--real`.
+- `nodes`: our scheduler and simulated kubelet at work on any cluster, a real one too.
+- `plugin`: the pytest plugin: the fixtures `real_cluster` and `real_cluster_with_nodes`, the mark `real` and the option
+  `--real`.
 
 Promises: a test never leaves a process behind, also after kill -9 of pytest (`processes`); everything listens on
 loopback only. To read: eventually, cluster with record, realcluster, processes with the supervisor that it starts,

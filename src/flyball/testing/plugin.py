@@ -4,6 +4,8 @@
 - Fixture `real_cluster` (session): a running `RealCluster`. With xdist each worker has one of its own, so tests of one
   worker may restart or compact theirs. Where the programs are missing, the tests that ask for it are skipped in one
   line.
+- Fixture `real_cluster_with_nodes` (session): another one, on which our scheduler and simulated kubelet play Pods, so
+  that what kube-controller-manager makes of Jobs and Deployments progresses.
 - Fixture `cluster`: an embedded cluster (`flyball.testing.Cluster`) of the test's own, in the event loop of an
   asynchronous test, otherwise in a thread.
 - Fixture `cluster_server`: the same with its door to the network open (TLS, loopback), always in a thread: for
@@ -61,6 +63,24 @@ def real_cluster() -> Iterator[RealCluster]:
     from flyball.testing.realcluster import RealCluster
 
     with RealCluster(binaries=binaries) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def real_cluster_with_nodes() -> Iterator[RealCluster]:
+    """A running real control plane whose Pods are bound and played by the simulation; one of its own.
+
+    Use a namespace of your own in it. A Pod lives as `flyball.controlplane.kubelet` says.
+    """
+    try:
+        binaries = find_binaries()
+        binaries.path("kube-controller-manager")
+    except BinariesMissing as missing:
+        pytest.skip(str(missing))
+    from flyball.testing.nodes import BESIDE_PLAYED_NODES, PlayedNodes
+    from flyball.testing.realcluster import RealCluster
+
+    with RealCluster(binaries=binaries, controllers=BESIDE_PLAYED_NODES) as cluster, PlayedNodes(cluster.config):
         yield cluster
 
 

@@ -1,0 +1,1 @@
+"""SimpleJob: run a command, again if it fails, and tell how far it is."""
