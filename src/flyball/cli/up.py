@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,7 @@ from flyball.errors import ConfigError
 if TYPE_CHECKING:
     from flyball.controlplane.cluster import EmbeddedCluster
     from flyball.controlplane.kubeconfig import Access
+    from flyball.controlplane.kubelet import PodsMode
 
 __all__ = ["command"]
 
@@ -42,8 +43,10 @@ class _Wishes:
     load: tuple[Path, ...]
     kubeconfig: Path | None
     merge: bool
-    nodes: int | None
-    """How many simulated nodes; None: no workload progresses."""
+    pods: PodsMode
+    nodes: int
+    speed: float
+    controllers: tuple[str, ...]
 
 
 @click.command("up")
@@ -58,32 +61,33 @@ class _Wishes:
 @click.option("--merge", is_flag=True, help="Add the cluster to your own kubeconfig and make it the current one.")
 @click.option(
     "--pods",
-    type=click.Choice(["simulate", "none"]),
+    type=click.Choice(["simulate", "process", "none"]),
     default="simulate",
     show_default=True,
-    help="What happens to Deployments, Jobs and Pods: they progress, with nothing really run; or nothing.",
+    help="What happens to Pods: they are played, run as processes of this machine, or there is no node for them.",
 )
-@click.option("--nodes", type=click.IntRange(0, 5000), default=1, show_default=True, help="Simulated nodes.")
-def command(
-    data: Path | None,
-    host: str,
-    port: int,
-    allow_remote: bool,
-    http_port: int | None,
-    unix_socket: Path | None,
-    load: tuple[Path, ...],
-    kubeconfig: Path | None,
-    merge: bool,
-    pods: str,
-    nodes: int,
-) -> None:
+@click.option("--nodes", type=click.IntRange(0, 5000), default=1, show_default=True, help="How many nodes there are.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="How many times as fast simulated Pods live.",
+)
+@click.option(
+    "--controllers",
+    default="*",
+    show_default=True,
+    metavar="NAMES",
+    help="Which controllers run, as kube-controller-manager takes them: *, NAME, -NAME, separated by commas.",
+)
+def command(**given: Any) -> None:
     """Start a Kubernetes API server in this process and serve it until Ctrl-C."""
     if importlib.util.find_spec("cryptography") is None:
         raise ConfigError("flyball up: the package cryptography is missing; install flyball[dev]")
-    simulated = nodes if pods == "simulate" else None
-    wishes = _Wishes(data, host, port, allow_remote, http_port, unix_socket, load, kubeconfig, merge, simulated)
+    given["controllers"] = tuple(given["controllers"].split(","))
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(wishes))
+        runner.run(_serve(_Wishes(**given)))
 
 
 def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
@@ -114,11 +118,14 @@ async def _running(wishes: _Wishes) -> AsyncGenerator[list[str]]:
     from flyball.client import Client
     from flyball.controlplane.apiserver.http import HttpDoor
     from flyball.controlplane.bootstrap import ADMIN
+    from flyball.controlplane.controllers.workloads import Workloads
+    from flyball.controlplane.kubelet import fleet_for
     from flyball.controlplane.loading import apply_manifests, read_manifests
 
+    fleet = fleet_for(wishes.pods, nodes=wishes.nodes, speed=wishes.speed)
     manifests = [manifest for place in wishes.load for manifest in read_manifests(place)]
     async with contextlib.AsyncExitStack() as stack:
-        cluster = _cluster(wishes.data)
+        cluster = _cluster(wishes)
         stack.push_async_callback(cluster.stop)
         doors = [cluster.door(host=wishes.host, port=wishes.port, remote=wishes.allow_remote)]
         if wishes.http_port is not None:
@@ -136,20 +143,26 @@ async def _running(wishes: _Wishes) -> AsyncGenerator[list[str]]:
             stack.push_async_callback(door.close)
             await door.open()
         stack.push_async_callback(cluster.stop)  # watches end before the doors close
-        if wishes.nodes is not None:
-            from flyball.controlplane.controllers.workloads import Workloads
-
-            await stack.enter_async_context(Workloads(cluster.transport, cluster.clock, nodes=wishes.nodes))
+        workloads = Workloads(
+            cluster.transport,
+            cluster.clock,
+            fleet=fleet,
+            controllers=wishes.controllers,
+            kubelets=cluster.server.kubelets,
+        )
+        await stack.enter_async_context(workloads)
         path = _hand_out(cluster.access(doors[0].url), wishes, stack)
         yield _told(wishes, path, [door.url for door in doors])
 
 
-def _cluster(data: Path | None) -> EmbeddedCluster:
+def _cluster(wishes: _Wishes) -> EmbeddedCluster:
     from flyball.controlplane.apiserver.store import StorageError
     from flyball.controlplane.cluster import EmbeddedCluster
+    from flyball.controlplane.controllers.catalogue import loops
 
+    data = wishes.data
     try:
-        return EmbeddedCluster(data=data)
+        return EmbeddedCluster(data=data, controllers=loops(wishes.controllers))
     except StorageError as error:
         if "locked" in str(error):
             raise ConfigError(f"{data}: another cluster has this file open; stop it, or name another file") from None

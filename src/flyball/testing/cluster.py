@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from flyball.controller.definition import Controller
     from flyball.controlplane.apiserver.http import HttpDoor
     from flyball.controlplane.controllers.workloads import Workloads
+    from flyball.controlplane.kubelet import PodsMode
     from flyball.manager import Election, Manager
 
 __all__ = ["Cluster", "ClusterError"]
@@ -58,8 +59,10 @@ class Cluster:
     """An embedded cluster for tests.
 
     `clock` may be a `ManualClock`: everything in the cluster goes by it. `controllers=False` leaves only the API
-    server, where no helping hand is wanted; `workloads=True` lets Deployments, ReplicaSets, Jobs and Pods progress on
-    `nodes` simulated nodes; `seed` chooses the faults of rules with a probability.
+    server, where no helping hand is wanted. `workloads=True` lets Deployments, ReplicaSets, Jobs and Pods progress on
+    `nodes` nodes, whose Pods are simulated (`pods="simulate"`, `speed` times as fast), processes of this machine
+    (`"process"`), or nobody's (`"none"`: no node either). `controllers` may also choose, as kube-controller-manager's
+    `--controllers` does: `("*", "-job-controller")`. `seed` chooses the faults of rules with a probability.
     A cluster that is not entered starts with its first request.
     """
 
@@ -68,14 +71,16 @@ class Cluster:
         *,
         data: Path | None = None,
         clock: Clock | None = None,
-        controllers: bool = True,
+        controllers: bool | Sequence[str] = True,
         workloads: bool = False,
+        pods: PodsMode = "simulate",
         nodes: int = 1,
+        speed: float = 1.0,
         port: int = 0,
         seed: int = 0,
     ) -> None:
         """Nothing runs yet."""
-        self.embedded = EmbeddedCluster(data=data, clock=clock, controllers=controllers)
+        self.embedded = EmbeddedCluster(data=data, clock=clock, controllers=_loops(controllers, workloads=workloads))
         self.requests = Requests()
         """Every request with its user, verb, path and status, in the order of the answers."""
         self.faults = Faults(self.embedded.core, seed)
@@ -83,8 +88,7 @@ class Cluster:
         self.embedded.server.after.append(self.requests.note)
         self.embedded.server.around = self.faults
         self._wanted_port = port
-        self._wanted_nodes = nodes if workloads else None
-        self._workloads: Workloads | None = None
+        self._workloads = self._make_workloads(controllers, pods, nodes, speed) if workloads else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting: asyncio.Task[None] | None = None
         self._thread: threading.Thread | None = None
@@ -105,12 +109,22 @@ class Cluster:
 
     async def _start(self) -> None:
         await self.embedded.start()
-        if self._wanted_nodes is not None:
-            from flyball.controlplane.controllers.workloads import Workloads
+        if self._workloads is not None:
+            await self._workloads.start()
 
-            workloads = Workloads(self.embedded.transport, self.clock, nodes=self._wanted_nodes)
-            await workloads.start()
-            self._workloads = workloads
+    def _make_workloads(self, controllers: bool | Sequence[str], pods: PodsMode, nodes: int, speed: float) -> Workloads:
+        from flyball.controlplane.controllers.workloads import Workloads
+        from flyball.controlplane.kubelet import fleet_for
+
+        if isinstance(controllers, bool):
+            controllers = ("*",) if controllers else ()
+        return Workloads(
+            self.embedded.transport,
+            self.embedded.clock,
+            fleet=fleet_for(pods, nodes=nodes, speed=speed),
+            controllers=controllers,
+            kubelets=self.embedded.server.kubelets,
+        )
 
     async def stop(self) -> None:
         """End all watches and close the door."""
@@ -331,6 +345,18 @@ class Cluster:
     def _expect_started(self) -> None:
         if self._starting is None or not self._starting.done():
             raise ClusterError("the cluster does not run yet: enter it, or `await cluster.start()`")
+
+
+def _loops(controllers: bool | Sequence[str], *, workloads: bool) -> bool | Sequence[str]:
+    """The control loops that a choice means; of all or none nothing has to be loaded."""
+    if isinstance(controllers, bool):
+        return controllers
+    from flyball.controlplane.controllers.catalogue import chosen, loops
+
+    idle = chosen([one for one in controllers if one != "*"])
+    if idle and not workloads:
+        raise ClusterError(f"controllers={controllers!r}: {', '.join(idle)} would not run; add workloads=True")
+    return loops(controllers)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

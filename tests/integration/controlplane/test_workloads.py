@@ -21,6 +21,7 @@ from flyball.k8s.batch.v1 import Job, JobSpec
 from flyball.k8s.core.v1 import Container, Event, Node, Pod, PodSpec, PodTemplateSpec, ResourceRequirements
 from flyball.k8s.meta.v1 import LabelSelector, ObjectMeta
 from flyball.testing import Cluster, eventually
+from flyball.testing.cluster import ClusterError
 
 T = TypeVar("T")
 
@@ -118,6 +119,41 @@ def reason(found: Deployment) -> str | None:
 def ended(found: Job, type_: str) -> bool:
     condition = next((one for one in found.status.conditions or () if one.type == type_), None)
     return condition is not None and condition.status == "True"
+
+
+async def test_controllers_that_were_not_chosen_do_nothing() -> None:
+    clock = ManualClock()
+    async with Cluster(clock=clock, workloads=True, controllers=("*", "-replicaset-controller")) as cluster:
+        one = Box(cluster.client, clock)
+        await one.client.apply(deployment(2), field_manager="test")
+        await one.until(lambda: one.client.list(ReplicaSet, namespace="default"))
+        await clock.advance(60)
+        assert await one.pods() == []
+
+
+async def test_without_a_kubelet_there_is_no_node_and_pods_wait() -> None:
+    clock = ManualClock()
+    async with Cluster(clock=clock, workloads=True, pods="none") as cluster:
+        one = Box(cluster.client, clock)
+        await one.client.apply(deployment(1), field_manager="test")
+        await one.until(one.told, lambda told: ("FailedScheduling", "no nodes available to schedule pods") in told)
+        assert [pod.status.phase for pod in await one.pods()] == ["Pending"]
+        assert list(await one.client.list(Node)) == []
+
+
+async def test_simulated_pods_live_faster_when_asked_to() -> None:
+    clock = ManualClock()
+    async with Cluster(clock=clock, workloads=True, speed=10) as cluster:
+        one = Box(cluster.client, clock)
+        await one.client.create(job({"run_for": "100"}))
+        begun = clock.monotonic()
+        await one.until(one.job, lambda job: ended(job, "Complete"))
+        assert 10 <= clock.monotonic() - begun < 15
+
+
+def test_a_workload_controller_that_would_not_run_is_refused() -> None:
+    with pytest.raises(ClusterError, match="job-controller would not run; add workloads=True"):
+        Cluster(controllers=("namespace", "job-controller"))
 
 
 @pytest.mark.capability("N2")

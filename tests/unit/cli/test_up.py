@@ -20,7 +20,7 @@ import yaml
 
 from flyball import sync
 from flyball.client.config import load_config
-from flyball.k8s.core.v1 import ConfigMap, Namespace, Node
+from flyball.k8s.core.v1 import ConfigMap, Namespace, Node, ServiceAccount
 
 READY = "Ctrl-C ends it."
 
@@ -124,6 +124,36 @@ def test_manifests_are_there_when_it_is_ready(tmp_path: Path) -> None:
         sync.Client(load_config(path)) as client,
     ):
         assert client.get(ConfigMap, "a", namespace="shop").data == {"x": "1"}
+
+
+def test_controllers_are_chosen_as_kube_controller_manager_takes_them(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    wishes = ("--controllers", "*,-serviceaccount-controller,-root-ca-certificate-publisher", "--speed", "50")
+    with (
+        up("--port", "0", "--kubeconfig", path, *wishes, home=tmp_path),
+        sync.Client(load_config(path)) as client,
+    ):
+        client.create(Namespace.new("bare"))
+        assert list(client.list(ServiceAccount, namespace="bare")) == []
+        assert list(client.list(ConfigMap, namespace="bare")) == []
+
+
+@pytest.mark.parametrize(
+    ("wishes", "told"),
+    [
+        (("--controllers", "*,-jobs"), "there is no controller jobs; there are deployment-controller,"),
+        (("--pods", "docker"), "'docker' is not one of 'simulate', 'process', 'none'"),
+        (("--speed", "0"), "'--speed'"),
+        (("--nodes", "-1"), "'--nodes'"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(tmp_path: Path, wishes: tuple[str, ...], told: str) -> None:
+    process = start("--port", "0", *wishes, home=tmp_path)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in (1, 2)
+    assert out == ""
+    assert told in err
+    assert "Traceback" not in err
 
 
 def test_there_are_as_many_nodes_as_wanted_and_those_that_were_there(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ not `Always`) ends after a second. Annotations make it live otherwise:
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -25,52 +25,13 @@ from flyball.controller.predicates import everything
 from flyball.errors import Conflict, NotFound
 from flyball.k8s.core.v1 import Container, Pod
 
-__all__ = ["NODE_LABEL", "new_node", "simulated_kubelet"]
-
-NODE_LABEL: Final = "simulate.flyball.dev/node"
-"""Marks the nodes of the simulation."""
+__all__ = ["simulated_kubelet"]
 
 _PREFIX: Final = "simulate.flyball.dev/"
 _RUN_TIME: Final = 1.0
 _NEVER: Final = float("inf")
 _TERMINATED: Final = 143
 """What a process ends with when it is told to end."""
-
-
-def new_node(name: str, now: datetime) -> dict[str, Any]:
-    """Make a node of the simulation, as plain values: ready, with room for many Pods."""
-    amounts = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
-    moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    conditions = [
-        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-        ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-        ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-        ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
-    ]
-    stated = [
-        {
-            "type": type_,
-            "status": status,
-            "reason": reason,
-            "message": message,
-            "lastHeartbeatTime": moment,
-            "lastTransitionTime": moment,
-        }
-        for type_, status, reason, message in conditions
-    ]
-    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", NODE_LABEL: "true"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "status": {
-            "capacity": amounts,
-            "allocatable": amounts,
-            "conditions": stated,
-            "addresses": [{"type": "Hostname", "address": name}, {"type": "InternalIP", "address": "127.0.0.1"}],
-            "nodeInfo": {"kubeletVersion": "v1.36.4+flyball", "operatingSystem": "linux", "osImage": "simulated"},
-        },
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +44,7 @@ class _Life:
     waiting: str
 
     @classmethod
-    def of(cls, pod: Pod) -> _Life:
+    def of(cls, pod: Pod, speed: float) -> _Life:
         given = {
             name.removeprefix(_PREFIX): value
             for name, value in pod.metadata.annotations.items()
@@ -91,9 +52,11 @@ class _Life:
         }
         ends = pod.spec.restart_policy in ("Never", "OnFailure")
         return cls(
-            run_for=_seconds(given.get("run-for", ""), _RUN_TIME if ends else _NEVER),
+            run_for=_seconds(given.get("run-for", ""), _RUN_TIME if ends else _NEVER) / speed,
             exit_code=int(given["exit-code"]) if given.get("exit-code", "").isdecimal() else 0,
-            ready_after=_NEVER if given.get("ready-after") == "never" else _seconds(given.get("ready-after", ""), 0.0),
+            ready_after=(
+                _NEVER if given.get("ready-after") == "never" else _seconds(given.get("ready-after", ""), 0.0) / speed
+            ),
             waiting=given.get("waiting", ""),
         )
 
@@ -105,21 +68,21 @@ def _seconds(text: str, otherwise: float) -> float:
         return otherwise
 
 
-def simulated_kubelet(client: Client, nodes: Sequence[str] | None = None) -> Controller[Pod]:
-    """Make a kubelet that plays the Pods of these nodes (default: of every node)."""
-    known = None if nodes is None else frozenset(nodes)
+def simulated_kubelet(client: Client, nodes: Collection[str], *, speed: float = 1.0) -> Controller[Pod]:
+    """Make a kubelet that plays the Pods of these nodes, `speed` times as fast."""
+    known = frozenset(nodes)
 
     @controller(Pod, name="kubelet", raw=True, predicates=[everything], error_condition=None, max_concurrent=20)
     async def play(request: Request, ctx: Context) -> None:
         """Bring one Pod into the state that is due now, also one that is being deleted."""
         pod = await ctx.get(Pod, request.name)
-        if pod is None or not pod.spec.node_name or (known is not None and pod.spec.node_name not in known):
+        if pod is None or not pod.spec.node_name or pod.spec.node_name not in known:
             return
         try:
             if pod.metadata.deletion_timestamp is not None:
                 await _end(client, pod, ctx)
                 return
-            await _advance(client, pod, ctx)
+            await _advance(client, pod, ctx, speed)
         except (NotFound, Conflict):
             return  # it changed or went meanwhile: that wakes us again
 
@@ -137,10 +100,10 @@ async def _end(client: Client, pod: Pod, ctx: Context) -> None:
     await client.delete(ref(Pod, pod.metadata.name, namespace=pod.metadata.namespace), grace_period=0)
 
 
-async def _advance(client: Client, pod: Pod, ctx: Context) -> None:
+async def _advance(client: Client, pod: Pod, ctx: Context, speed: float) -> None:
     if pod.status.phase in ("Succeeded", "Failed"):
         return
-    life, now = _Life.of(pod), ctx.now().replace(microsecond=0)
+    life, now = _Life.of(pod, speed), ctx.now().replace(microsecond=0)
     started = pod.status.start_time
     if started is None:
         await _write(client, pod, _status(pod, life, now, now))

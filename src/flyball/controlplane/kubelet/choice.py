@@ -1,0 +1,28 @@
+"""Which kubelet runs the Pods of a cluster, chosen by a word: `--pods` of `flyball up`, `pods=` of a test's cluster."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, get_args
+
+from flyball.controlplane.kubelet.fleet import MakeFleet
+from flyball.errors import ConfigError
+
+__all__ = ["PODS", "PodsMode", "fleet_for"]
+
+PodsMode = Literal["simulate", "process", "none"]
+"""Pods are played, run as processes of this machine, or nobody runs them and there is no node."""
+
+PODS: Final[tuple[PodsMode, ...]] = get_args(PodsMode)
+
+
+def fleet_for(pods: PodsMode, *, nodes: int = 1, speed: float = 1.0) -> MakeFleet | None:
+    """Return what makes the nodes of a cluster; None when it shall have none. Raises ConfigError."""
+    if pods not in PODS:
+        raise ConfigError(f"pods {pods!r} is not one of {', '.join(PODS)}")
+    if pods == "none":
+        return None
+    if pods == "process":
+        raise ConfigError("pods as processes are not part of this version; let them be simulated: --pods=simulate")
+    from flyball.controlplane.kubelet.simulated import simulated
+
+    return simulated(nodes=nodes, speed=speed)
