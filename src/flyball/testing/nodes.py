@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Self
 from flyball.client.http_transport import HttpTransport
 from flyball.clock import RealClock
 from flyball.controlplane.controllers.workloads import Workloads
+from flyball.controlplane.kubelet.simulated import simulated
 
 if TYPE_CHECKING:
     from flyball.client.config import ClusterConfig
@@ -58,7 +59,7 @@ class PlayedNodes:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         transport = HttpTransport(self._config)
         try:
-            async with Workloads(transport, RealClock(), nodes=self._nodes, controllers=()):
+            async with Workloads(transport, RealClock(), fleet=simulated(nodes=self._nodes), controllers=()):
                 self._begun.set_result(None)
                 await self._end.wait()
         except BaseException as error:
