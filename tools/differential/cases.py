@@ -13,9 +13,10 @@ A step is one of
     {wait: /api/v1/..., until: {status.phase: Active}}        ask until the answer has these values; never recorded
 
 and may carry `headers`, `as` (a user name; without it the one who may do everything), `save` (a name for the answer's
-body), `quiet` (not recorded, must succeed). In all texts `$NS` is the case's own namespace, `$GROUP` its own API group,
-`$CORE`, `$APPS`, `$BATCH` the paths of its namespace in the three groups, `$THINGS` that of its custom resources,
-`${name.path.to.field}` a value of a saved body, and `${name}` alone the whole body.
+body), `quiet` (not recorded, must succeed). Stories have steps of other kinds; `stories` tells of them. In all texts
+`$NS` is the case's own namespace, `$GROUP` its own API group, `$CORE`, `$APPS`, `$BATCH` the paths of its namespace in
+the three groups, `$THINGS` that of its custom resources, `${name.path.to.field}` a value of a saved body, and `${name}`
+alone the whole body.
 """
 
 from __future__ import annotations
@@ -45,6 +46,15 @@ _SWITCHES = ("managed_fields", "service_account", "any_order")
 _KEYS = frozenset(("body", "raw", "type", "from", "merge", "headers", "as", "save", "quiet"))
 _KINDS = frozenset((*METHODS, "watch", "wait", "crd"))
 _WATCH_KEYS = frozenset(("events", "until", "during", "seconds"))
+_STORY_KINDS = frozenset(("make", "change", "delete", "pods", "pass"))
+_STORY_KEYS = {
+    "make": frozenset(()),
+    "change": frozenset(("with", "type", "sub")),
+    "delete": frozenset(("policy", "grace")),
+    "pods": frozenset(("where", "image", "marked", "are", "count", "mark", "node", "code", "with")),
+    "pass": frozenset(()),
+}
+_STORY_SWITCHES = frozenset(("quiet", "at_once", "until"))
 
 
 class CaseError(Exception):
@@ -77,6 +87,15 @@ class Case:
     keeps_managed_fields: bool
     wants_service_account: bool
     refuses_in_any_order: bool
+    looks: tuple[str, ...] = ()
+    """The resources that a story tells of; a case without them is no story."""
+    shows: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """What a story tells of them besides the usual: paths by resource."""
+
+    @property
+    def is_story(self) -> bool:
+        """Whether the case is a story: what controllers make of what happens."""
+        return bool(self.looks)
 
     @property
     def id(self) -> str:
@@ -90,13 +109,15 @@ class Case:
 
 
 def load(folder: Path = CASES, only: Iterable[str] = ()) -> list[Case]:
-    """All cases of the families, or of some."""
+    """All cases; or those of some families, or some by their ids (`family/name`)."""
     wanted = set(only)
-    files = sorted(path for path in folder.glob("*.yaml") if not wanted or path.stem in wanted)
-    unknown = wanted - {path.stem for path in files}
+    families = {each.partition("/")[0] for each in wanted}
+    files = sorted(path for path in folder.glob("*.yaml") if not wanted or path.stem in families)
+    cases = [case for path in files for case in load_file(path)]
+    unknown = wanted - {case.family for case in cases} - {case.id for case in cases}
     if unknown:
-        raise CaseError(f"there is no family {', '.join(sorted(unknown))} in {folder}")
-    return [case for path in files for case in load_file(path)]
+        raise CaseError(f"there is no family or case {', '.join(sorted(unknown))} in {folder}")
+    return [case for case in cases if not wanted or case.family in wanted or case.id in wanted]
 
 
 def load_file(path: Path) -> list[Case]:
@@ -115,8 +136,11 @@ def load_file(path: Path) -> list[Case]:
             steps = tuple(step(each) for each in make(written, family))
         except (KeyError, TypeError, ValueError, CaseError) as error:
             raise CaseError(f"{path.name}: {name}: {type(error).__name__} {error}") from error
-        options = (bool(written.get(key, family.get(key, False))) for key in _SWITCHES)
-        found.append(Case(path.stem, name, str(written.get("about", "")), steps, *options))
+        fields, account, any_order = (bool(written.get(key, family.get(key, False))) for key in _SWITCHES)
+        looks = tuple(written.get("looks", family.get("looks", ())))
+        shows = family.get("shows", {}) | written.get("shows", {})
+        about = str(written.get("about", ""))
+        found.append(Case(path.stem, name, about, steps, fields, account, any_order, looks, shows))
     _refuse_doubles(path.name, found)
     return found
 
@@ -139,6 +163,9 @@ def step(written: Any) -> Step:
             raise CaseError(f"not a request: {written!r}")
         return Step(method, path)
     options = dict(written)
+    told = [key for key in options if key in _STORY_KINDS]
+    if told:
+        return _story_step(told, options)
     kinds = [key for key in options if key in _KINDS]
     if len(kinds) != 1 or set(options) - _KEYS - _KINDS - _WATCH_KEYS:
         raise CaseError(f"not a step: {written!r}")
@@ -149,3 +176,11 @@ def step(written: Any) -> Step:
     if kind == "crd":
         return Step(kind, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {**options, "crd": target})
     return Step(kind, target, options)
+
+
+def _story_step(kinds: list[str], options: dict[str, Any]) -> Step:
+    kind = kinds[0]
+    if len(kinds) != 1 or set(options) - {kind} - _STORY_KEYS[kind] - _STORY_SWITCHES:
+        raise CaseError(f"not a step of a story: {options!r}")
+    target = options.pop(kind)
+    return Step(kind, "", {**options, "body": target}) if kind == "make" else Step(kind, str(target), options)

@@ -9,6 +9,7 @@ rule       one CEL rule over the fields of a spec, then objects             (`fi
 life       a kind's whole life: create, read, list, change, delete          (`to`, `object`, `change`)
 table      objects, printed as a list and alone                             (`to`, `objects`, `statuses`)
 random     a sequence of writes made from a seed                            (`base` of the family's `bases`, `seed`)
+story      what happens to workloads, and what controllers make of it      (`story`, `looks`; see `stories`)
 """
 
 from __future__ import annotations
@@ -195,6 +196,17 @@ def _random(case: Written, family: Written) -> list[Any]:
     return steps + sequence(base["to"], base["object"], case["base"], case["seed"], case.get("length", 8))
 
 
+def _story(case: Written, family: Written) -> list[Any]:
+    """Steps of a story; `make` may name one of the family's `bases`, changed by `with`."""
+    steps: list[Any] = []
+    for written in case["story"]:
+        step = dict(written)
+        if isinstance(step.get("make"), str):
+            step["make"] = _overlaid(family["bases"][step["make"]], step.pop("with", None))
+        steps.append(step)
+    return steps
+
+
 def _named(body: Written) -> Written:
     return {key: body[key] for key in ("apiVersion", "kind")} | {"metadata": {"name": body["metadata"]["name"]}}
 
@@ -218,4 +230,5 @@ WAYS: dict[str, Callable[[Written, Written], list[Any]]] = {
     "life": _life,
     "table": _table,
     "random": _random,
+    "story": _story,
 }

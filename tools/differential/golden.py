@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FOLDER", "differences", "read", "write"]
+__all__ = ["FOLDER", "Answers", "differences", "read", "write"]
 
 VERSION = "1.36.4"
 FOLDER = Path(__file__).parents[2] / "tests/differential/golden" / VERSION

@@ -23,7 +23,7 @@ __all__ = ["mask"]
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 JWT = re.compile(r"eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+")
-AGE = re.compile(r"(\d+[smhdy])+")
+AGED = re.compile(r"^(\d+[smhdy])+$|(?<=\()(\d+[smhdy])+(?= ago\)$)")
 ADDRESS = re.compile(r"\b10\.0\.0\.\d+\b")
 SERVER = re.compile(r"\b(127\.0\.0\.1|10\.255\.255\.1):\d+")
 ALWAYS = (
@@ -186,7 +186,10 @@ class _Masker:
         if key == "columnDefinitions" and isinstance(value, list):
             return [self._column(column) for column in value]
         if key == "cells" and isinstance(value, list):
-            return ["AGE" if isinstance(cell, str) and AGE.fullmatch(cell) else self.replace(cell) for cell in value]
+            return [
+                AGED.sub("AGE", cell) if isinstance(cell, str) and AGED.search(cell) else self.replace(cell)
+                for cell in value
+            ]
         return self.replace(value)
 
     def _column(self, column: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tools.differential.cases import Case, CaseError, Step
 from tools.differential.masks import mask
 from tools.differential.target import Answer, Target, Watching
 
-__all__ = ["play", "play_all"]
+__all__ = ["Player", "Record", "at", "play", "play_all"]
 
 VARIABLE = re.compile(r"\$\{([^}]+)\}|\$(NS|GROUP|CORE|APPS|BATCH|THINGS)\b")
 KEPT_HEADERS = ("Warning", "Retry-After", "Location", "Allow")
@@ -30,7 +30,7 @@ Record = dict[str, Any]
 
 def play(case: Case, target: Target) -> list[Record]:
     """The answers to the case's requests, in order; CaseError when its preparation fails."""
-    player = _Player(case, target)
+    player = Player(case, target)
     player.prepare()
     try:
         for step in case.steps:
@@ -77,8 +77,11 @@ def play_all(cases: list[Case], target: Target) -> list[list[Record] | CaseError
             each.close()
 
 
-class _Player:
+class Player:
+    """Plays the steps of one case, and remembers what came back."""
+
     def __init__(self, case: Case, target: Target) -> None:
+        """Nothing is done yet."""
         self.case = case
         self.target = target
         self.group = f"{case.namespace}.example.com"
@@ -89,10 +92,10 @@ class _Player:
 
     def prepare(self) -> None:
         """A namespace of the case's own; where pods are made, with the account they run as."""
-        self._must({"POST": "/api/v1/namespaces"}, {"metadata": {"name": self.case.namespace}})
+        self.must({"POST": "/api/v1/namespaces"}, {"metadata": {"name": self.case.namespace}})
         if self.case.wants_service_account:
             path = f"/api/v1/namespaces/{self.case.namespace}/serviceaccounts"
-            self._must({"POST": path}, {"metadata": {"name": "default"}}, allowed=(201, 409))
+            self.must({"POST": path}, {"metadata": {"name": "default"}}, allowed=(201, 409))
 
     def clean_up(self) -> None:
         """Definitions make a server slower; the rest stays in the case's own namespace."""
@@ -104,7 +107,7 @@ class _Player:
         if step.kind == "watch":
             self._watch(step)
         elif step.kind == "wait":
-            self._wait(self._text(step.path), step.options["until"])
+            self._wait(self.text(step.path), step.options["until"])
         elif step.kind == "crd":
             self._define(step)
         else:
@@ -116,7 +119,7 @@ class _Player:
         data, headers = self._data(step, body), self._headers(step)
         if data is not None and "Content-Type" not in headers:
             headers["Content-Type"] = step.content_type or JSON
-        path = self._text(step.path)
+        path = self.text(step.path)
         answer = self.target.for_user(step.options.get("as")).send(step.kind, path, headers, data)
         self.given += _authored(step)
         decoded = _decoded(answer.header("Content-Type") or "", answer.body)
@@ -131,19 +134,20 @@ class _Player:
     def _data(self, step: Step, body: Any) -> bytes | None:
         options = step.options
         if "raw" in options:
-            return str(self._text(options["raw"])).encode()
+            return str(self.text(options["raw"])).encode()
         if "from" in options:
-            body = _merged(copy.deepcopy(self._saved[options["from"]]), self._expand(options.get("merge", {})))
+            body = _merged(copy.deepcopy(self._saved[options["from"]]), self.expand(options.get("merge", {})))
         elif body is None:
-            body = self._expand(options.get("body"))
+            body = self.expand(options.get("body"))
         if body is None:
             return None
         return body.encode() if isinstance(body, str) else json.dumps(body).encode()
 
     def _headers(self, step: Step) -> dict[str, str]:
-        return {key: self._text(str(value)) for key, value in step.options.get("headers", {}).items()}
+        return {key: self.text(str(value)) for key, value in step.options.get("headers", {}).items()}
 
-    def _must(self, request: dict[str, str], body: Any, allowed: tuple[int, ...] = (200, 201)) -> None:
+    def must(self, request: dict[str, str], body: Any, allowed: tuple[int, ...] = (200, 201)) -> None:
+        """A request that has to succeed, and is not recorded."""
         ((method, path),) = request.items()
         answer = self.target.send(method, path, {"Content-Type": JSON}, json.dumps(body).encode())
         if answer.status not in allowed:
@@ -153,7 +157,7 @@ class _Player:
 
     def _define(self, step: Step) -> None:
         """Make a definition; go on when it is served in all its versions, or was refused."""
-        body = self._expand(step.options["crd"])
+        body = self.expand(step.options["crd"])
         answer = self._request(Step("POST", step.path, step.options), body)
         if answer.status != 201:
             return
@@ -170,7 +174,7 @@ class _Player:
             answer = self.target.send("GET", path, {}, None)
             if answer.status == 200:
                 body = json.loads(answer.body)
-                if all(_at(body, where) == value for where, value in until.items()):
+                if all(at(body, where) == value for where, value in until.items()):
                     return
             if time.monotonic() > deadline:
                 raise CaseError(f"{self.case.id}: waited in vain for {until or 'an answer'} of {path}")
@@ -179,7 +183,7 @@ class _Player:
     # -- watches
 
     def _watch(self, step: Step) -> None:
-        options, path = step.options, self._text(step.path)
+        options, path = step.options, self.text(step.path)
         watching = self.target.watch(path, self._headers(step), options.get("seconds", WATCH_SECONDS))
         self.given += _authored(step)
         record = _record(Step("GET", step.path), watching.status, watching.headers)
@@ -197,19 +201,21 @@ class _Player:
 
     # -- variables
 
-    def _expand(self, value: Any) -> Any:
+    def expand(self, value: Any) -> Any:
+        """The value with all variables in it replaced."""
         if isinstance(value, dict):
-            return {self._text(key): self._expand(inner) for key, inner in value.items()}
+            return {self.text(key): self.expand(inner) for key, inner in value.items()}
         if isinstance(value, list):
-            return [self._expand(inner) for inner in value]
+            return [self.expand(inner) for inner in value]
         if isinstance(value, str):
             whole = VARIABLE.fullmatch(value)
             if whole and whole[1]:
                 return copy.deepcopy(self._variable(whole[1]))
-            return self._text(value)
+            return self.text(value)
         return value
 
-    def _text(self, text: Any) -> Any:
+    def text(self, text: Any) -> Any:
+        """The text with all variables in it replaced."""
         if not isinstance(text, str):
             return text
         return VARIABLE.sub(lambda found: str(self._fixed(found[2]) if found[2] else self._variable(found[1])), text)
@@ -229,7 +235,7 @@ class _Player:
         name, _, rest = path.partition(".")
         if name not in self._saved:
             raise CaseError(f"{self.case.id}: nothing was saved as {name}")
-        return _at(self._saved[name], rest) if rest else self._saved[name]
+        return at(self._saved[name], rest) if rest else self._saved[name]
 
 
 def _events(watching: Watching, options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -274,7 +280,7 @@ def _decoded(content_type: str, body: bytes) -> Any:
         return text
 
 
-def _at(value: Any, path: str) -> Any:
+def at(value: Any, path: str) -> Any:
     """The value at a dotted path; in a list of conditions a type's name gives its status."""
     for part in path.split("."):
         if isinstance(value, list):

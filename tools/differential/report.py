@@ -95,7 +95,8 @@ def render() -> str:
         "",
         f"The answers of kube-apiserver {golden.VERSION} to {len(cases)} cases are recorded. A case is a list of",
         "requests; status, content type, warnings and the whole body are compared, with only uids, versions, times and",
-        "generated values masked. This page says how the embedded API server answers.",
+        "generated values masked. This page says how the embedded API server answers. The families `controllers-*` are",
+        "stories: what kube-controller-manager makes of workloads, told from one moment of rest to the next.",
         "",
     ]
     lines += _table(cases, found)

@@ -64,12 +64,14 @@ class RealCluster:
         controllers: bool | str = True,
         scheduler: bool = False,
         apiserver_flags: Sequence[str] = (),
+        controller_flags: Sequence[str] = (),
         binaries: Binaries | None = None,
         folder: Path | None = None,
     ) -> None:
         self._controllers = controllers
         self._scheduler = scheduler
         self._flags = list(apiserver_flags)
+        self._controller_flags = list(controller_flags)
         self._binaries = binaries
         self._given_folder = folder
         self._folder: Path | None = None
@@ -212,6 +214,7 @@ class RealCluster:
             "--leader-elect=false",
             "--secure-port=0",
             *([f"--controllers={self._controllers}"] if isinstance(self._controllers, str) else []),
+            *self._controller_flags,
         ]
         self._run(CONTROLLERS, command)
         account = "/api/v1/namespaces/default/serviceaccounts/default"
