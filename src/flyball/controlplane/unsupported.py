@@ -33,16 +33,20 @@ STORED: Final = {
     "certificatesigningrequests.certificates.k8s.io": "nobody approves or signs",
     "clusterrolebindings.rbac.authorization.k8s.io": "access is not restricted",
     "clusterroles.rbac.authorization.k8s.io": "access is not restricted",
+    "daemonsets.apps": "no Pods are made",
     "flowschemas.flowcontrol.apiserver.k8s.io": "requests are not queued",
     "horizontalpodautoscalers.autoscaling": "nothing is scaled",
     "ingresses.networking.k8s.io": "there is no network",
     "limitranges": "no limits are set",
     "networkpolicies.networking.k8s.io": "there is no network",
+    "persistentvolumeclaims": "nobody binds them to volumes, so Pods that use one stay Pending",
+    "persistentvolumes": "nobody binds them to claims",
     "poddisruptionbudgets.policy": "evictions are not held back",
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": "requests are not queued",
     "resourcequotas": "nothing is counted",
     "rolebindings.rbac.authorization.k8s.io": "access is not restricted",
     "roles.rbac.authorization.k8s.io": "access is not restricted",
+    "storageclasses.storage.k8s.io": "nothing is provisioned",
 }
 """By resource: what does not happen although the objects are there."""
 

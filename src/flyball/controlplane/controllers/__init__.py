@@ -10,7 +10,9 @@
 
 and the controllers of workloads, which are ordinary Flyball code:
 
-    replicasets, deployments, jobs      they make Pods; what happens to a Pod on its node is the kubelet's business
+    replicasets, deployments, jobs, statefulsets    they make Pods; what happens to a Pod is its kubelet's business
+    revisions, claims                   what a StatefulSet's Pods were made from, and the storage they ask for
+    protection      claims and volumes do not go while they are used
     pods            what they all ask about Pods
     catalogue       which there are, by the names of kube-controller-manager
     workloads       starts them on a cluster, with a scheduler and a kubelet

@@ -17,7 +17,9 @@ from flyball.client import Client
 from flyball.controller import Controller
 from flyball.controlplane.controllers.deployments import deployments
 from flyball.controlplane.controllers.jobs import jobs, orphans
+from flyball.controlplane.controllers.protection import claims, volumes
 from flyball.controlplane.controllers.replicasets import replicasets
+from flyball.controlplane.controllers.statefulsets import statefulsets
 from flyball.errors import ConfigError
 
 __all__ = ["CATALOGUE", "EVERYTHING", "LOOPS", "UnknownController", "chosen", "loops"]
@@ -27,7 +29,10 @@ Make = Callable[[Client], Sequence[Controller[Any]]]
 CATALOGUE: Final[dict[str, Make]] = {
     "deployment-controller": lambda _: [deployments],
     "job-controller": lambda _: [jobs, orphans],
+    "persistentvolume-protection-controller": lambda _: [volumes],
+    "persistentvolumeclaim-protection-controller": lambda _: [claims],
     "replicaset-controller": lambda _: [replicasets],
+    "statefulset-controller": lambda _: [statefulsets],
 }
 """Makes the Flyball controllers that stand for one controller of kube-controller-manager; the client is its own."""
 
