@@ -81,10 +81,11 @@ class EmbeddedCluster:
         return Controllers(self.core, self.clock, transport, certificate, names)
 
     async def stop(self) -> None:
-        """End all watches and close the storage. Stopping twice is harmless."""
+        """End all watches and streams, and close the storage. Stopping twice is harmless."""
         if not self._stopped:
             self._stopped = True
             await self.controllers.stop()
+            await self.server.sessions.close()
             await self.store.close()
 
     def snapshot(self) -> Snapshot:

@@ -47,7 +47,9 @@ class _Response:
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self.status = answer.status
-        headers = CIMultiDict({**answer.headers, "Content-Type": answer.content_type})
+        headers = CIMultiDict(answer.headers)
+        if answer.content_type:
+            headers["Content-Type"] = answer.content_type
         if answer.warnings:
             headers["Warning"] = ", ".join(answer.warnings)
         self.headers: Mapping[str, str] = headers

@@ -87,7 +87,12 @@ class Kubelet(Protocol):
     """Whoever runs the Pods of a node."""
 
     def logs(self, pod: Pod, options: LogOptions) -> AsyncIterator[bytes]:
-        """Give the log in parts; followed, until the container ends. The first part may raise `KubeletRefusal`."""
+        """Give the log in parts; followed, until the container ends.
+
+        The first part may raise `KubeletRefusal`. A followed log that has nothing yet begins with an empty part, so
+        that the client is answered at once. The server has refused already, by the Pod's status, what has not started
+        or has no earlier run.
+        """
         ...
 
     async def exec(self, pod: Pod, run: Run, streams: Streams) -> int:

@@ -83,7 +83,7 @@ class Sending:
     def whole(self, answer: Answer, *, close: bool = False) -> web.StreamResponse:
         """Send an answer with its body."""
         stays = self._incoming.keep_alive and not close
-        head = self._head(answer, f"Content-Length: {len(answer.body)}", stays=stays)
+        head = self._head(answer, f"Content-Length: {len(answer.body)}" if answer.status != 204 else "", stays=stays)
         self._write(head if self._incoming.method == "HEAD" else head + answer.body)
         return _STAYS if stays else _CLOSES
 
@@ -129,7 +129,9 @@ class Sending:
         lines = [f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, '')}"]
         lines += [f"{name}: {value}" for name, value in answer.headers.items()]
         lines += [f"Warning: {warning}" for warning in answer.warnings]
-        lines += [f"Content-Type: {answer.content_type}", f"Date: {_dates.text(self._clock.now())}"]
+        if answer.content_type:
+            lines.append(f"Content-Type: {answer.content_type}")
+        lines.append(f"Date: {_dates.text(self._clock.now())}")
         if framing:
             lines.append(framing)
         if not stays:

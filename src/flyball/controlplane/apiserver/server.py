@@ -64,6 +64,7 @@ from flyball.controlplane.apiserver.status import (
     success,
     too_large,
 )
+from flyball.controlplane.apiserver.streaming import Sessions
 from flyball.controlplane.apiserver.subresources import Endpoint, endpoints
 from flyball.controlplane.apiserver.tokens import Tokens
 from flyball.controlplane.apiserver.watching import watch_stream
@@ -100,6 +101,8 @@ class ApiServer:
         """Signs the tokens of ServiceAccounts; without it there are none."""
         self.kubelets = Kubelets()
         """Who runs the Pods of each node; kubelets register themselves."""
+        self.sessions = Sessions()
+        """What is open between clients and kubelets; closed when the server stops."""
         self._endpoints: dict[tuple[str, str], Endpoint] = endpoints()
         self._reviews = reviews()
         core.admit.append(refuse_unsupported)

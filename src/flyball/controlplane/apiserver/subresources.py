@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from flyball.api.fielderrors import FieldError
-from flyball.controlplane.apiserver import podparts
+from flyball.controlplane.apiserver import podparts, streaming
 from flyball.controlplane.apiserver.apply import ApplyConflict
 from flyball.controlplane.apiserver.body import read_yaml
 from flyball.controlplane.apiserver.builtin import hidden_kind
@@ -52,6 +52,7 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
         ("namespaces", "finalize"): _finalize,
         ("pods", "binding"): podparts.bind,
         ("pods", "eviction"): podparts.evict,
+        ("pods", "log"): streaming.read_log,
         ("pods", "ephemeralcontainers"): podparts.change_containers,
         ("pods", "resize"): podparts.change_containers,
         ("serviceaccounts", "token"): request_token,
