@@ -1,6 +1,10 @@
 """One clock for everything that waits or stamps: queues, back-off, leases, conditions, the embedded cluster.
 
 Code that needs the time takes a `Clock`; programs give it a `RealClock`, tests a `ManualClock` that they turn by hand.
+`flyball up` has a `TurnableClock`: it goes by itself, and can be turned forward.
+
+What happens again and again and may as well happen late (a look, a heartbeat, a bookmark) waits by `doze`, so that
+nobody who turns a clock by a month has to pass a million of such moments.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Protocol
 
-__all__ = ["Clock", "ManualClock", "RealClock"]
+__all__ = ["Clock", "ManualClock", "RealClock", "TurnableClock", "doze"]
 
 
 class Clock(Protocol):
@@ -68,6 +72,7 @@ class ManualClock:
         self._rounds = rounds
         self._order = count()
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._dozers: list[tuple[float, int, asyncio.Future[None]]] = []
 
     def now(self) -> datetime:
         """The time of day that the hands show."""
@@ -84,15 +89,25 @@ class ManualClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait until the clock has been turned that far."""
+        await self._wait(seconds, self._sleepers)
+
+    async def doze(self, seconds: float) -> None:
+        """Wait until the clock has been turned that far, and has come to a halt: nobody stops it for who dozes."""
+        await self._wait(seconds, self._dozers)
+
+    async def _wait(self, seconds: float, among: list[tuple[float, int, asyncio.Future[None]]]) -> None:
         if seconds <= 0:
             await asyncio.sleep(0)
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._order), future))
+        heapq.heappush(among, (self._elapsed + seconds, next(self._order), future))
         await future
 
     async def advance(self, seconds: float) -> None:
-        """Turn the clock; every sleeper on the way wakes at its own moment and runs before the clock goes on."""
+        """Turn the clock; every sleeper on the way wakes at its own moment and runs before the clock goes on.
+
+        Who dozes wakes at the end of the turn.
+        """
         _forward(seconds)
         target = self._elapsed + seconds
         await self.settle()
@@ -104,6 +119,7 @@ class ManualClock:
             future.set_result(None)
             await self.settle()
         self._elapsed = target
+        self._wake(self._dozers)
         await self.settle()
 
     async def advance_to_next(self) -> float:
@@ -120,8 +136,12 @@ class ManualClock:
         """Set the hands forward at once; sleepers whose moment has passed wake when the loop comes to them."""
         _forward(seconds)
         self._elapsed += seconds
-        while self._sleepers and self._sleepers[0][0] <= self._elapsed:
-            _, _, future = heapq.heappop(self._sleepers)
+        self._wake(self._sleepers)
+        self._wake(self._dozers)
+
+    def _wake(self, among: list[tuple[float, int, asyncio.Future[None]]]) -> None:
+        while among and among[0][0] <= self._elapsed:
+            _, _, future = heapq.heappop(among)
             if not future.done():
                 future.set_result(None)
 
@@ -129,6 +149,99 @@ class ManualClock:
         """Let everybody run who can run without the clock."""
         for _ in range(self._rounds):
             await asyncio.sleep(0)
+
+
+class TurnableClock:
+    """The clock of the machine, and what somebody has turned it forward by.
+
+    `await clock.advance(s)` turns it: sleepers on the way wake at their own moments, in order, and what they start in
+    this event loop runs before the clock goes on, as with a `ManualClock`. Who is in another process sees the hands
+    move quickly, and nothing waits for it.
+
+    Belongs to one event loop; `now()` and `monotonic()` may be asked from any thread.
+    """
+
+    def __init__(self, *, rounds: int = 200) -> None:
+        """Begin as the machine's clock; when it is turned, others get `rounds` turns of the event loop at each step."""
+        self._offset = 0.0
+        self._rounds = rounds
+        self._order = count()
+        self._sleepers: dict[int, tuple[float, asyncio.Future[None]]] = {}
+        self._dozers: dict[int, tuple[float, asyncio.Future[None]]] = {}
+        self._turning = asyncio.Lock()
+
+    def now(self) -> datetime:
+        """The time of day that the hands show, in UTC."""
+        return datetime.now(UTC) + timedelta(seconds=self._offset)
+
+    def monotonic(self) -> float:
+        """Seconds of the machine's monotonic clock, and those by which this one was turned."""
+        return time.monotonic() + self._offset
+
+    @property
+    def turned(self) -> float:
+        """Seconds by which the clock was turned since it was made."""
+        return self._offset
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until so much time has passed, or the clock has been turned that far."""
+        await self._wait(seconds, self._sleepers)
+
+    async def doze(self, seconds: float) -> None:
+        """The same for what may happen late: while the clock is being turned, nobody stops it for who dozes."""
+        await self._wait(seconds, self._dozers)
+
+    async def _wait(self, seconds: float, among: dict[int, tuple[float, asyncio.Future[None]]]) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        number = next(self._order)
+        among[number] = (self.monotonic() + seconds, future)
+        timer = loop.call_later(seconds, _finish, future)
+        try:
+            await future
+        finally:
+            timer.cancel()
+            del among[number]
+
+    async def advance(self, seconds: float) -> None:
+        """Turn the clock; who asks while it is being turned waits, and turns it further."""
+        _forward(seconds)
+        async with self._turning:
+            target = self._offset + seconds
+            await self._settle()
+            while True:
+                due = min(((moment, number) for number, (moment, _) in self._sleepers.items()), default=None)
+                if due is None or due[0] > time.monotonic() + target:
+                    break
+                moment, number = due
+                self._offset = min(max(self._offset, moment - time.monotonic()), target)
+                _finish(self._sleepers[number][1])
+                await self._settle()
+            self._offset = target
+            for moment, future in list(self._dozers.values()):
+                if moment <= self.monotonic():
+                    _finish(future)
+            await self._settle()
+
+    async def _settle(self) -> None:
+        for _ in range(self._rounds):
+            await asyncio.sleep(0)
+
+
+async def doze(clock: Clock, seconds: float) -> None:
+    """Wait for so long, or somewhat longer: a clock that is turned by hand goes past the moment without a halt."""
+    if isinstance(clock, ManualClock | TurnableClock):
+        await clock.doze(seconds)
+    else:
+        await clock.sleep(seconds)
+
+
+def _finish(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _forward(seconds: float) -> None:

@@ -26,7 +26,7 @@ from flyball.api import Resource, ResourceType
 from flyball.cache import CacheOptions, InformerCache
 from flyball.client import Client, Kind
 from flyball.client.config import in_pod, load_config
-from flyball.clock import Clock, RealClock
+from flyball.clock import Clock, RealClock, doze
 from flyball.controller.definition import Controller
 from flyball.controller.events import EventRecorder
 from flyball.controller.running import RunningController
@@ -347,7 +347,7 @@ class _Parts:
     async def _name_what_is_missing(self) -> None:
         while True:
             self.missing.look()
-            await self.clock.sleep(_LOOK)
+            await doze(self.clock, _LOOK)
 
     # -- stopping ------------------------------------------------------------------------------------------------------
 

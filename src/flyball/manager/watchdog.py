@@ -27,7 +27,7 @@ from typing import Any, Final, cast
 
 import flyball
 from flyball.cache import NO_METRICS, Metrics
-from flyball.clock import Clock, RealClock
+from flyball.clock import Clock, RealClock, doze
 
 __all__ = ["GrowthWatch", "LoopWatch", "culprit", "resident_memory"]
 
@@ -163,7 +163,7 @@ class GrowthWatch:
         """Look every so often, until it is cancelled. The first look is what others are compared with."""
         self.look()
         while True:
-            await self._clock.sleep(self._every)
+            await doze(self._clock, self._every)
             self.look()
 
     def look(self) -> None:

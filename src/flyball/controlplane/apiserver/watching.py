@@ -7,6 +7,7 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, Final, Self
 
+from flyball.clock import doze
 from flyball.controlplane.apiserver.core import Core
 from flyball.controlplane.apiserver.kinds import Kind
 from flyball.controlplane.apiserver.negotiation import Form
@@ -120,14 +121,14 @@ async def _stream(
 
 async def _ring(core: Core, watcher: Watcher, seconds: float, bookmarks: bool) -> None:
     """Wake the reader when a bookmark is due, now and then and shortly before the end, and at the end."""
-    left = seconds
-    while left > 0:
+    clock = core.clock
+    end = clock.monotonic() + seconds
+    while (left := end - clock.monotonic()) > 0:
         step = left
         if bookmarks:
             step = min(step, core.bookmark_seconds)
             step = min(step, left - _LAST_BOOKMARK) if left > _LAST_BOOKMARK else left
-        await core.clock.sleep(step)
-        left -= step
+        await doze(clock, step)
         watcher.ring()
 
 
