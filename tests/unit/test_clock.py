@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from flyball.clock import Clock, ManualClock, RealClock
+from flyball.clock import Clock, ManualClock, RealClock, TurnableClock, doze
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -136,3 +137,74 @@ async def test_time_does_not_go_back() -> None:
         await clock.advance(-1)
     with pytest.raises(ValueError, match="forward"):
         clock.jump(-1)
+
+
+async def test_nobody_halts_for_who_dozes_and_they_wake_in_the_end() -> None:
+    clock = ManualClock(NOON)
+    woken: list[tuple[str, float]] = []
+
+    async def wait(name: str, waiting: Awaitable[None]) -> None:
+        await waiting
+        woken.append((name, clock.monotonic()))
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(wait("dozer", doze(clock, 10)))
+        tasks.create_task(wait("sleeper", clock.sleep(20)))
+        tasks.create_task(wait("late dozer", doze(clock, 40)))
+        await clock.advance(30)
+        assert woken == [("sleeper", 20), ("dozer", 30)]
+        clock.jump(10)
+    assert woken[-1] == ("late dozer", 40)
+
+
+async def test_who_dozes_by_the_machines_clock_just_sleeps() -> None:
+    clock = RealClock()
+    before = clock.monotonic()
+    await doze(clock, 0.001)
+    assert clock.monotonic() >= before + 0.001
+
+
+async def test_the_machines_clock_can_be_turned_forward() -> None:
+    clock, real = TurnableClock(), RealClock()
+
+    await clock.advance(3600)
+
+    assert clock.turned == 3600
+    ahead = clock.now() - real.now()
+    assert timedelta(seconds=3599) < ahead <= timedelta(seconds=3600)
+
+
+async def test_who_sleeps_by_a_turned_clock_wakes_in_order_and_runs_before_it_goes_on() -> None:
+    clock = TurnableClock()
+    woken: list[tuple[str, int]] = []
+    begun = clock.monotonic()
+
+    async def tick(name: str, seconds: float) -> None:
+        while True:
+            await clock.sleep(seconds)
+            woken.append((name, round(clock.monotonic() - begun)))
+
+    tasks = [asyncio.create_task(tick("often", 1000)), asyncio.create_task(tick("seldom", 2500))]
+    dozer = asyncio.create_task(doze(clock, 100))
+    await clock.advance(4500)
+    assert dozer.done()
+    assert woken == [("often", 1000), ("often", 2000), ("seldom", 2500), ("often", 3000), ("often", 4000)]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_turnable_clock_goes_by_itself_too() -> None:
+    clock: Clock = TurnableClock()
+    before = clock.monotonic()
+    await clock.sleep(0.001)
+    await clock.sleep(0)
+    assert clock.monotonic() >= before + 0.001
+
+
+async def test_two_who_turn_it_turn_it_twice() -> None:
+    clock = TurnableClock()
+    await asyncio.gather(clock.advance(10), clock.advance(20))
+    assert clock.turned == 30
+    with pytest.raises(ValueError, match="only forward"):
+        await clock.advance(-1)

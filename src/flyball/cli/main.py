@@ -11,6 +11,7 @@ from flyball import __version__
 from flyball.cli.lazy import LazyGroup, Verb
 
 VERBS = {
+    "clock": Verb("flyball.cli.clock", "Turn the clock of a cluster that `flyball up` runs.", None),
     "crd": Verb("flyball.cli.crd", "Print the CustomResourceDefinition of resource classes."),
     "fsm": Verb("flyball.cli.fsm", "State machines from diagrams: generate, lint, draw, simulate."),
     "run": Verb("flyball.cli.run", "Run controllers against a cluster.", None),

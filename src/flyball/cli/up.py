@@ -20,6 +20,7 @@ import click
 from flyball.errors import ConfigError
 
 if TYPE_CHECKING:
+    from flyball.clock import TurnableClock
     from flyball.controlplane.cluster import EmbeddedCluster
     from flyball.controlplane.kubeconfig import Access
     from flyball.controlplane.kubelet import PodsMode
@@ -116,6 +117,7 @@ async def _serve(wishes: _Wishes) -> None:
 async def _running(wishes: _Wishes) -> AsyncGenerator[list[str]]:
     """Run a cluster with its doors; give what a person is told about it."""
     from flyball.client import Client
+    from flyball.clock import TurnableClock
     from flyball.controlplane.apiserver.http import HttpDoor
     from flyball.controlplane.bootstrap import ADMIN
     from flyball.controlplane.controllers.workloads import Workloads
@@ -125,7 +127,8 @@ async def _running(wishes: _Wishes) -> AsyncGenerator[list[str]]:
     fleet = fleet_for(wishes.pods, nodes=wishes.nodes, speed=wishes.speed)
     manifests = [manifest for place in wishes.load for manifest in read_manifests(place)]
     async with contextlib.AsyncExitStack() as stack:
-        cluster = _cluster(wishes)
+        clock = TurnableClock()
+        cluster = _cluster(wishes, clock)
         stack.push_async_callback(cluster.stop)
         doors = [cluster.door(host=wishes.host, port=wishes.port, remote=wishes.allow_remote)]
         if wishes.http_port is not None:
@@ -151,18 +154,22 @@ async def _running(wishes: _Wishes) -> AsyncGenerator[list[str]]:
             kubelets=cluster.server.kubelets,
         )
         await stack.enter_async_context(workloads)
+        if os.name == "posix":
+            from flyball.controlplane.admin import AdminDoor, socket_of
+
+            await stack.enter_async_context(AdminDoor(clock, socket_of(doors[0].port)))
         path = _hand_out(cluster.access(doors[0].url), wishes, stack)
         yield _told(wishes, path, [door.url for door in doors])
 
 
-def _cluster(wishes: _Wishes) -> EmbeddedCluster:
+def _cluster(wishes: _Wishes, clock: TurnableClock) -> EmbeddedCluster:
     from flyball.controlplane.apiserver.store import StorageError
     from flyball.controlplane.cluster import EmbeddedCluster
     from flyball.controlplane.controllers.catalogue import loops
 
     data = wishes.data
     try:
-        return EmbeddedCluster(data=data, controllers=loops(wishes.controllers))
+        return EmbeddedCluster(data=data, clock=clock, controllers=loops(wishes.controllers))
     except StorageError as error:
         if "locked" in str(error):
             raise ConfigError(f"{data}: another cluster has this file open; stop it, or name another file") from None
