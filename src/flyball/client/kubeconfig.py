@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
-
 from flyball.client.cluster_config import ClusterConfig, ExecConfig, Impersonation, InteractiveMode
 from flyball.errors import ConfigError, one_line
 
@@ -212,6 +210,8 @@ def _content(path: Path) -> str:
 
 
 def _parse(path: Path, content: str) -> object:
+    import yaml  # only a process with a kubeconfig needs it: in a pod there is none
+
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return cast("object", yaml.load(content, Loader=loader))  # noqa: S506 - both loaders are safe ones

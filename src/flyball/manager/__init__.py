@@ -13,7 +13,7 @@ What the room promises.
   memory that grows: by name, in the log, in the numbers and at `/readyz`.
 - **Everything can be said from outside**: by flag, environment or `pyproject.toml` (`options`).
 
-Reading order: `manager` (the order of things), `fence`, `election`, `health` and `serving`, `metrics`, `logs`,
+Reading order: `manager` (the order of things), `fence`, `election`, `health`, `serving` and `probes`, `metrics`, `logs`,
 `permissions`, `watchdog`, `options` and `flags`, `process` (signals and exit codes).
 """
 
@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from flyball.manager.election import Election, Elector, LeaseLost
 from flyball.manager.fence import Fence, NotLeading
-from flyball.manager.health import Check, Checks, PortTaken
+from flyball.manager.health import Check, Checks
 from flyball.manager.logs import JsonFormatter, KeyValueFormatter
 from flyball.manager.manager import Manager, ManagerError
 from flyball.manager.metrics import Registry
 from flyball.manager.options import Options, resolve
 from flyball.manager.permissions import Permission, rbac, recorded
+from flyball.manager.ports import PortTaken
 from flyball.manager.process import run, run_controllers
 
 __all__ = [

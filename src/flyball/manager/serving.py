@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+from typing import TYPE_CHECKING
 
 from flyball.errors import ConfigError
-from flyball.manager.health import Checks, PortTaken, Server
+from flyball.manager.health import Checks
 from flyball.manager.metrics import CONTENT_TYPE, Registry, exposition
 from flyball.manager.options import Options
+from flyball.manager.ports import PortTaken
+
+if TYPE_CHECKING:
+    from flyball.manager.probes import Server
 
 __all__ = ["Serving"]
 
@@ -42,7 +47,7 @@ class Serving:
         numbers = self._serves_numbers()
         both = numbers and bool(options.health_port) and options.health_port == options.metrics_port
         if options.health_port != -1:
-            server = Server(host=options.host_for_health, port=_port(options.health_port, HEALTH_PORT))
+            server = _server(options.host_for_health, options.health_port, HEALTH_PORT)
             alive, ready = self._checks
             for path, checks in (("/healthz", alive), ("/livez", alive), ("/readyz", ready)):
                 server.serve_checks(path, checks)
@@ -52,7 +57,7 @@ class Serving:
         if both:
             self.metrics_url = self.health_url
         elif numbers:
-            server = Server(host=options.host_for_metrics, port=_port(options.metrics_port, METRICS_PORT))
+            server = _server(options.host_for_metrics, options.metrics_port, METRICS_PORT)
             self._serve_numbers(server)
             self.metrics_url = await self._start(server, asked=options.metrics_port is not None, what="metrics")
 
@@ -89,5 +94,7 @@ class Serving:
         return server.url
 
 
-def _port(asked: int | None, usual: int) -> int:
-    return usual if asked is None else asked
+def _server(host: str, asked: int | None, usual: int) -> Server:
+    from flyball.manager.probes import Server
+
+    return Server(host=host, port=usual if asked is None else asked)

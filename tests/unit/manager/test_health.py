@@ -9,9 +9,11 @@ import aiohttp
 import pytest
 
 from flyball.errors import ConfigError
-from flyball.manager.health import Checks, PortTaken, Server
+from flyball.manager.health import Checks
 from flyball.manager.metrics import Registry
 from flyball.manager.options import Options
+from flyball.manager.ports import PortTaken
+from flyball.manager.probes import Server
 from flyball.manager.serving import HEALTH_PORT, Serving
 
 pytestmark = pytest.mark.capability("C52")

@@ -94,6 +94,8 @@ async def test_requests_are_counted_by_their_answers() -> None:
     assert numbers.value("rest_client_requests_total", code="<error>", method="GET", host="example:6443") == 1
 
 
-def test_the_library_is_imported_only_when_numbers_are_served() -> None:
-    code = "import sys, flyball.manager; print('prometheus_client' in sys.modules)"
+@pytest.mark.parametrize("module", ["prometheus_client", "aiohttp.web", "yaml"])
+def test_what_only_some_processes_need_is_imported_by_those(module: str) -> None:
+    """Nothing is served, and in a pod there is no kubeconfig."""
+    code = f"import sys, flyball.manager, flyball.client.http_transport; print({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
