@@ -16,7 +16,7 @@ from flyball.cache import collector
 from flyball.cache.engine import Engine
 from flyball.cache.health import Health, MissingPermission
 from flyball.cache.informer import Informer, narrowed
-from flyball.cache.matching import label_match
+from flyball.cache.matching import demands, label_match
 from flyball.cache.metrics import NO_METRICS, Metrics
 from flyball.cache.objects import CachedObject, Key
 from flyball.cache.options import AllExcept, CacheOptions
@@ -310,12 +310,13 @@ class InformerCache:
     ) -> builtins.list[Any]:
         """The objects of a kind, of all namespaces or of one, all or those with some labels."""
         wanted = kind_from(kind)
-        informer = await self._readable(wanted, namespace)
+        selector = label_text(labels) or ""
+        informer = await self._readable(wanted, namespace, selector)
         if informer is None:
             return await self.client.list(wanted, namespace=namespace or "*", labels=labels)
-        if labels is None:
+        if not selector:
             return informer.list(namespace)
-        selected = label_match(label_text(labels) or "")
+        selected = label_match(selector)
         found = informer.peek_list(namespace)
         return [obj.read_as(wanted) for obj in found if selected(obj.record.labels)]
 
@@ -333,9 +334,9 @@ class InformerCache:
             raise NotCached(f"cache of {wanted.word}: it is read live, so it has no indexes; use list with labels")
         return informer.by_index(name, value)
 
-    async def _readable(self, kind: Kind[T], namespace: str | None) -> Informer[T] | None:
+    async def _readable(self, kind: Kind[T], namespace: str | None, selector: str = "") -> Informer[T] | None:
         """The synced informer that answers reads of a kind; None when the server is to be asked."""
-        engine = self._engine_for_reads(kind, namespace)
+        engine = self._engine_for_reads(kind, namespace, selector)
         if engine is None:
             return None
         if not engine.running:
@@ -344,13 +345,13 @@ class InformerCache:
             await engine.wait_synced()
         return self._view(kind, engine)
 
-    def _engine_for_reads(self, kind: Kind[Any], namespace: str | None) -> Engine | None:
+    def _engine_for_reads(self, kind: Kind[Any], namespace: str | None, selector: str) -> Engine | None:
         names = _names(kind)
         usual = self._options_of(kind)
         place = _place(kind, usual, metadata=usual.metadata_only)
         found = self._engines.get(place)
         if found is None:
-            found = self._narrower(kind, usual, namespace)
+            found = self._narrower(kind, usual, namespace) or self._labelled(kind, usual, selector)
         if found is None:
             if names not in self._options:
                 if self._policy.of(kind) == "live":
@@ -376,6 +377,18 @@ class InformerCache:
             return None
         one = _place(kind, narrowed(usual, namespace, None, None), metadata=_is_partial(kind))
         return self._engines.get(one)
+
+    def _labelled(self, kind: Kind[Any], usual: CacheOptions, selector: str) -> Engine | None:
+        """An informer of some labels answers reads of those and further labels."""
+        for place, engine in self._engines.items():
+            labels = engine.options.label_selector
+            if (
+                labels
+                and demands(selector, labels)
+                and place == _place(kind, narrowed(usual, None, labels, None), metadata=_is_partial(kind))
+            ):
+                return engine
+        return None
 
     # -- own writes ----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-__all__ = ["LabelMatch", "label_match"]
+__all__ = ["LabelMatch", "demands", "label_match"]
 
 LabelMatch: TypeAlias = Callable[[Mapping[str, str]], bool]
 
@@ -15,6 +15,9 @@ _TERM: Final = re.compile(
     r"|(?P<key>[^\s,!=()]+)\s*(?:(?P<operator>in|notin)\s*\((?P<set>[^)]*)\)|(?P<sign>==|=|!=)\s*(?P<value>[^\s,]*))?)"
     r"\s*(?:,|$)"
 )
+
+
+_EQUALITY: Final = re.compile(r"[^\s,!=()]+=[^\s,!=()]*")
 
 
 def label_match(selector: str) -> LabelMatch:
@@ -33,6 +36,16 @@ def label_match(selector: str) -> LabelMatch:
         tests.append(_test(found))
         position = found.end()
     return lambda labels: all(test(labels) for test in tests)
+
+
+def demands(selector: str, other: str) -> bool:
+    """Whether whatever a selector selects has the other's labels too; told of equalities only, else False.
+
+    >>> demands("app=web,tier=db", "app=web"), demands("app=web", "app=web,tier=db"), demands("", "app=web")
+    (True, False, False)
+    """
+    parts = set(selector.split(","))
+    return bool(other) and all(_EQUALITY.fullmatch(part) and part in parts for part in other.split(","))
 
 
 def _test(term: re.Match[str]) -> LabelMatch:

@@ -18,7 +18,7 @@ What the room promises.
 Reading order: `request` (what a reconciler is told and may answer), `reconciler` and `definition` (what an author
 writes), `sources` and `predicates` (what wakes it), `queue` (which key is next), `running` (workers), `passes` (one
 pass), `context` (what it may do), `status`, `finalizers`, `failures` (what follows), `ownership`, `naming`, `children`,
-`workspace`, `events`; `runtime` is what a process has to provide, `threads` serves plain functions.
+`drift`, `workspace`, `events`; `runtime` is what a process has to provide, `threads` serves plain functions.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from __future__ import annotations
 from flyball.controller.children import Declared, Pruner
 from flyball.controller.context import Context
 from flyball.controller.definition import Controller, controller
+from flyball.controller.drift import Ensured, changed_fields, ensure
 from flyball.controller.events import EventRecorder
 from flyball.controller.failures import ChildTerminating, InvalidSpec, PassOver
-from flyball.controller.limits import RateLimit, Window
+from flyball.controller.limits import RateLimit, TooOften, Window
 from flyball.controller.logs import PassLogger, pass_fields
 from flyball.controller.naming import child_labels, child_name, selector_labels, spec_hash
 from flyball.controller.ownership import (
@@ -43,6 +44,7 @@ from flyball.controller.ownership import (
 from flyball.controller.predicates import (
     Predicate,
     annotations_changed,
+    condition_changed,
     deletion_changed,
     everything,
     finalizers_changed,
@@ -73,6 +75,7 @@ __all__ = [
     "Declared",
     "Done",
     "DuplicateName",
+    "Ensured",
     "EventRecorder",
     "For",
     "Intent",
@@ -92,16 +95,20 @@ __all__ = [
     "Result",
     "RunningController",
     "SyncContext",
+    "TooOften",
     "Watches",
     "Window",
     "Workspace",
     "annotations_changed",
     "bounded",
+    "changed_fields",
     "child_labels",
     "child_name",
+    "condition_changed",
     "controller",
     "controller_of",
     "deletion_changed",
+    "ensure",
     "everything",
     "finalizers_changed",
     "generation_changed",

@@ -112,6 +112,14 @@ class Context:
         """The time of day, by the clock of the process; tests turn it by hand."""
         return self.running.runtime.clock.now()
 
+    def count(self, name: str, value: float = 1.0, /, **labels: str) -> None:
+        """Add to a number of the operator's own, served at `/metrics`; of labels there must be few."""
+        self.running.runtime.metrics.counter(name, value, **labels)
+
+    def measure(self, name: str, value: float) -> None:
+        """A number about the pass's object, until it is gone; what is served is the sum over all objects."""
+        self.running.totals.put(name, self.request, value)
+
     # -- reading -------------------------------------------------------------------------------------------------------
 
     @overload

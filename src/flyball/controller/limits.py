@@ -1,15 +1,15 @@
-"""Limits on how often one object is looked at."""
+"""Limits on how often one object is looked at, and a count of what happens to it too often."""
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from flyball.controller.failures import seconds_of
 from flyball.controller.request import Request
 
-__all__ = ["RateLimit", "Window"]
+__all__ = ["RateLimit", "TooOften", "Window"]
 
 _REMEMBERED: Final = 50_000
 
@@ -44,3 +44,41 @@ class Window:
         moment = now if len(runs) < self._limit else max(now, runs[0] + self._period)
         runs.append(moment)
         return moment - now
+
+
+class TooOften:
+    """Whether something happened to an object `limit` times within `period`; it forgets what is older.
+
+        repairs = TooOften(5, timedelta(minutes=5))
+        repairs.note(shell.metadata.uid, ctx.now())
+        if until := repairs.until(shell.metadata.uid, ctx.now()):
+            ...                                             # and look again at that time
+
+    It counts in this process: after a restart it begins anew. So it may tell people of trouble, and decide nothing.
+    """
+
+    def __init__(self, limit: int, period: timedelta | float) -> None:
+        """`TooOften(5, 300)`: five times in five minutes."""
+        if limit < 1:
+            raise ValueError(f"TooOften({limit}, ...): it must happen once at least")
+        self._limit = limit
+        self._period = timedelta(seconds=seconds_of(period))
+        self._moments: OrderedDict[str, deque[datetime]] = OrderedDict()
+
+    def note(self, key: str, now: datetime) -> None:
+        """It has happened again."""
+        self._moments.setdefault(key, deque(maxlen=self._limit)).append(now)
+        self._moments.move_to_end(key)
+        if len(self._moments) > _REMEMBERED:
+            self._moments.popitem(last=False)
+
+    def until(self, key: str, now: datetime) -> datetime | None:
+        """Until when it is too often, unless it happens again; None when it is not."""
+        moments = self._moments.get(key)
+        if moments is None:
+            return None
+        if moments[-1] + self._period <= now:
+            del self._moments[key]
+            return None
+        end = moments[0] + self._period
+        return end if len(moments) == self._limit and end > now else None

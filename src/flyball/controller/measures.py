@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from flyball.controller.passes import End
     from flyball.controller.runtime import ControllerRuntime
 
-__all__ = ["PassMetrics", "measured_queue"]
+__all__ = ["PassMetrics", "Totals", "measured_queue"]
 
 
 class _QueueNumbers:
@@ -71,6 +71,31 @@ class PassMetrics:
             self._metrics.counter("controller_runtime_terminal_reconcile_errors_total", controller=self._controller)
         if end.timed_out:
             self._metrics.counter("controller_runtime_reconcile_timeouts_total", controller=self._controller)
+
+
+class Totals:
+    """Numbers about single objects, told as their sum: a label for each object would make too many numbers."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        """Nothing is known yet."""
+        self._metrics = metrics
+        self._known: dict[str, dict[Request, float]] = {}
+        self._sums: dict[str, float] = {}
+
+    def put(self, name: str, request: Request, value: float) -> None:
+        """The number of one object is this now."""
+        known = self._known.setdefault(name, {})
+        self._tell(name, value - known.get(request, 0.0))
+        known[request] = value
+
+    def forget(self, request: Request) -> None:
+        """The object is gone, and its numbers with it."""
+        for name, known in self._known.items():
+            self._tell(name, -known.pop(request, 0.0))
+
+    def _tell(self, name: str, difference: float) -> None:
+        total = self._sums[name] = self._sums.get(name, 0.0) + difference
+        self._metrics.gauge(name, total)
 
 
 def _result(end: End) -> str:

@@ -229,8 +229,10 @@ class Pass:
             raise StatusRefused(
                 f"{self.running.name}: the status of {self.request} was refused: {failure}"
             ) from failure
+        options = self.running.options
+        told_below = options.error_condition if verdict is not None and verdict.reason else None
         for change in draft.transitions():
-            if change.type in self.running.options.events_on:
+            if change.type in options.events_on and change.type != told_below and change.is_news:
                 kind: EventType = "Warning" if change.is_bad else "Normal"
                 self.ctx.record(kind, change.after.reason, change.after.message or change.type, about=obj)
 

@@ -27,6 +27,7 @@ __all__ = [
     "Predicate",
     "all_of",
     "annotations_changed",
+    "condition_changed",
     "default_for",
     "deletion_changed",
     "everything",
@@ -119,6 +120,32 @@ def _annotations_differ(old: CachedObject, new: CachedObject) -> bool:
 
 def _status_differs(old: CachedObject, new: CachedObject) -> bool:
     return bool(_value(_head(old.raw).status) != _value(_head(new.raw).status))
+
+
+class _Stated(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _Conditions(msgspec.Struct):
+    conditions: list[_Stated] | None = None
+
+
+class _Told(msgspec.Struct):
+    status: _Conditions | None = None
+
+
+_told = msgspec.json.Decoder(_Told).decode
+
+
+def condition_changed(type: str) -> Predicate:
+    """The truth of a condition in the status has changed: `condition_changed("Ready")` for Pods."""
+
+    def truth(view: CachedObject) -> str:
+        status = _told(view.raw).status
+        return next((one.status for one in (status and status.conditions) or () if one.type == type), "")
+
+    return _changed(lambda old, new: truth(old) != truth(new), f"{type} changed")
 
 
 def _generation_differs(old: CachedObject, new: CachedObject) -> bool:

@@ -25,7 +25,7 @@ from flyball.client.kinds import Kind
 from flyball.controller.definition import Controller
 from flyball.controller.failures import Streak, Verdict
 from flyball.controller.logs import new_pass_id
-from flyball.controller.measures import PassMetrics, measured_queue
+from flyball.controller.measures import PassMetrics, Totals, measured_queue
 from flyball.controller.passes import End, Pass
 from flyball.controller.queue import LOW, NORMAL, Item, QueueClosed
 from flyball.controller.request import Request
@@ -62,6 +62,7 @@ class RunningController(Generic[T]):
         self.field_manager = runtime.field_manager or definition.name
         self.reporter = f"{self.group}/{definition.name}" if self.group else definition.name
         self.metrics = PassMetrics(runtime.metrics, definition.name)
+        self.totals = Totals(runtime.metrics)
         self.queue = measured_queue(runtime, definition.name, definition.options.backoff)
         self.settled = Settled()
         self._streaks: dict[Request, Streak] = {}
@@ -254,6 +255,7 @@ class RunningController(Generic[T]):
     def forget(self, request: Request) -> None:
         """The object is gone."""
         self._streaks.pop(request, None)
+        self.totals.forget(request)
 
     # -- workers -------------------------------------------------------------------------------------------------------
 

@@ -82,6 +82,11 @@ class Transition(msgspec.Struct, frozen=True, gc=False):
     after: Condition
 
     @property
+    def is_news(self) -> bool:
+        """Whether people want to hear of it: not that nothing is wrong from the start."""
+        return bool(self.before) or self.after.status == "True" or not is_bad_when_true(self.type)
+
+    @property
     def is_bad(self) -> bool:
         """Whether it went from good to bad, or tells of an error from the start."""
         if is_bad_when_true(self.type):

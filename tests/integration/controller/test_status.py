@@ -12,6 +12,7 @@ from flyball.api import DynamicObject
 from flyball.client import MergePatch, dynamic, ref
 from flyball.clock import ManualClock
 from flyball.controller import Context, EventRecorder, Request, bounded, controller
+from flyball.errors import TerminalError
 from flyball.k8s.events.v1 import Event
 from flyball.testing import eventually
 from flyball.testing.cluster import Cluster
@@ -186,6 +187,39 @@ async def test_events_tell_of_changes_of_conditions_only(cluster: Cluster) -> No
         ("Normal", "Open", "1 in"),
     ]
     assert {one.reporting_controller for one in found} == {"example.org/shop"}
+
+
+async def test_the_error_condition_is_told_once_and_never_that_nothing_is_wrong_yet(cluster: Cluster) -> None:
+    client = cluster.client
+    await install(client, Shop)
+
+    @controller(Shop, events_on=["Degraded"])
+    async def judge(obj: Shop, ctx: Context) -> None:
+        if obj.spec.size > 5:
+            raise TerminalError("too large")
+        late = obj.spec.size > 1
+        obj.status.set_condition("Degraded", late, reason="Late" if late else "AsExpected", message=f"{obj.spec.size}")
+
+    async with running(cluster.transport, judge) as (run,):
+        await client.create(shop(size=1))
+        for size in (1, 2, 6, 7, 1):
+            await client.patch(ref(Shop, "demo", namespace=DEFAULT), MergePatch({"spec": {"size": size}}))
+            await eventually(
+                lambda: client.get(Shop, "demo", namespace=DEFAULT),
+                lambda one: (
+                    bool(one.status.conditions)
+                    and one.status.observed_generation == one.metadata.generation
+                    and not run.queue.working
+                ),
+            )
+        await run.runtime.recorder.flush()
+    told = sorted((str(one.type), str(one.reason), str(one.note)) for one in await events_of(client, "demo"))
+    assert told == [
+        ("Normal", "AsExpected", "1"),
+        ("Warning", "Late", "2"),
+        ("Warning", "TerminalError", "too large"),
+    ]
+    assert all(one.series is None for one in await events_of(client, "demo"))
 
 
 async def test_repeated_events_become_a_series(cluster: Cluster) -> None:

@@ -162,6 +162,18 @@ async def test_an_informer_of_one_namespace_answers_for_it() -> None:
         assert world.server.lists == 1
 
 
+async def test_an_informer_of_some_labels_answers_for_them_and_no_others() -> None:
+    undeclared: list[str] = []
+    world = World(on_undeclared=lambda kind: undeclared.append(kind.word))
+    world.cache.informer(Widget, labels={"app": "web"})
+    async with world.running():
+        assert await world.cache.list(Widget, labels={"app": "web"}) == []
+        assert await world.cache.list(Widget, namespace="ns", labels={"tier": "db", "app": "web"}) == []
+        assert (world.server.lists, undeclared) == (1, [])
+        assert len(await world.cache.list(Widget, labels="!app")) == 3
+        assert (world.server.lists, undeclared) == (2, ["Widget"])
+
+
 async def test_metadata_only_is_not_read_as_a_whole() -> None:
     world = World()
     world.cache.configure(Widget, CacheOptions(metadata_only=True))

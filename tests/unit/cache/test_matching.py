@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from flyball.cache.changes import only_within
-from flyball.cache.matching import label_match
+from flyball.cache.matching import demands, label_match
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,23 @@ from flyball.cache.matching import label_match
 )
 def test_labels(selector: str, labels: dict[str, str], selected: bool) -> None:
     assert label_match(selector)(labels) is selected
+
+
+@pytest.mark.parametrize(
+    ("selector", "other", "told"),
+    [
+        ("app=web", "app=web", True),
+        ("tier=db,app=web", "app=web", True),
+        ("app=web", "tier=db", False),
+        ("app=web", "app=web,tier=db", False),
+        ("app=web", "", False),
+        ("", "app=web", False),
+        ("app in (web)", "app=web", False),
+        ("app", "app", False),
+    ],
+)
+def test_what_a_selector_demands(selector: str, other: str, told: bool) -> None:
+    assert demands(selector, other) is told
 
 
 BEFORE = {"metadata": {"name": "a", "resourceVersion": "1"}, "spec": {"x": 1, "y": {"z": 1}}}

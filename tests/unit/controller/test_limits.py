@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flyball.controller.limits import Window
+from flyball.controller.limits import TooOften, Window
 from flyball.controller.request import Request
 
 A, B = Request("default", "a"), Request("default", "b")
@@ -37,3 +39,27 @@ def test_objects_do_not_share_a_limit() -> None:
     assert window.delay(A, 10) == 50
     with pytest.raises(ValueError, match="at least one"):
         Window(0, 60)
+
+
+def test_too_often_is_so_many_times_within_a_period_and_ends_with_it() -> None:
+    often, start = TooOften(3, timedelta(minutes=5)), datetime(2026, 1, 1, tzinfo=UTC)
+
+    def at(seconds: float) -> datetime:
+        return start + timedelta(seconds=seconds)
+
+    for moment in (0, 100):
+        often.note("a", at(moment))
+    assert often.until("a", at(100)) is None
+    often.note("a", at(200))
+    assert often.until("a", at(200)) == at(300)
+    assert often.until("b", at(200)) is None
+    often.note("a", at(250))
+    assert often.until("a", at(299)) == at(400)
+    assert often.until("a", at(400)) is None
+    often.note("a", at(401))
+    assert often.until("a", at(401)) == at(500)
+    assert often.until("a", at(701)) is None
+    often.note("a", at(702))
+    assert often.until("a", at(702)) is None
+    with pytest.raises(ValueError, match="once at least"):
+        TooOften(0, 60)

@@ -14,6 +14,7 @@ from flyball.controller.predicates import (
     Predicate,
     all_of,
     annotations_changed,
+    condition_changed,
     default_for,
     deletion_changed,
     everything,
@@ -90,6 +91,25 @@ def updated(before: dict[str, Any], after: dict[str, Any]) -> CacheEvent:
 def test_what_each_one_sees(name: str, before: dict[str, Any], after: dict[str, Any], holds: set[Predicate]) -> None:
     event = updated(before, after)
     assert {one for one in READY_MADE if one(event)} == holds | {resource_version_changed}, name
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "passes"),
+    [
+        ({}, {"conditions": [{"type": "Ready", "status": "True"}]}, True),
+        ({"conditions": [{"type": "Ready", "status": "True"}]}, {"conditions": None}, True),
+        (
+            {"conditions": [{"type": "Ready", "status": "True"}]},
+            {"conditions": [{"type": "Other", "status": "False"}, {"type": "Ready", "status": "True", "reason": "R"}]},
+            False,
+        ),
+        ({"phase": "Pending"}, {"phase": "Running"}, False),
+    ],
+)
+def test_the_truth_of_a_condition(before: dict[str, Any], after: dict[str, Any], passes: bool) -> None:
+    ready = condition_changed("Ready")
+    assert ready(updated({"status": before}, {"status": after})) is passes
+    assert ready(CacheEvent("added", None, cached()))
 
 
 @pytest.mark.parametrize("one", READY_MADE, ids=lambda one: one.name)

@@ -1,0 +1,1 @@
+"""MyOwnShell: keeps pods alive into which a person can open a shell."""
