@@ -12,6 +12,7 @@ from typing import Protocol
 from flyball.client import Client
 from flyball.clock import ManualClock
 from flyball.controlplane.controllers.catalogue import CATALOGUE
+from flyball.controlplane.controllers.unheard import unheard
 from flyball.manager.manager import Manager
 from flyball.manager.options import Options
 from flyball.testing.cluster import Cluster
@@ -91,7 +92,7 @@ def embedded_world() -> Generator[World]:
     """A cluster in this process: all workload controllers, no scheduler, no kubelet, and time that stands still."""
     clock = ManualClock()
     with Cluster(clock=clock) as cluster:
-        client = Client(transport=cluster.transport, field_manager="kube-controller-manager")
+        client = Client(transport=cluster.transport, field_manager="kube-controller-manager", on_warning=unheard)
         parts = [one for make in CATALOGUE.values() for one in make(client)]
         manager = Manager(client, controllers=parts, leader_election=False, options=_QUIET, clock=clock)
         cluster.run(manager.__aenter__())

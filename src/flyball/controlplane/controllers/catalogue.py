@@ -16,6 +16,8 @@ from typing import Any, Final
 from flyball.client import Client
 from flyball.controller import Controller
 from flyball.controlplane.controllers.deployments import deployments
+from flyball.controlplane.controllers.endpoints import endpoints
+from flyball.controlplane.controllers.endpointslices import endpointslices
 from flyball.controlplane.controllers.jobs import jobs, orphans
 from flyball.controlplane.controllers.protection import claims, volumes
 from flyball.controlplane.controllers.replicasets import replicasets
@@ -28,6 +30,8 @@ Make = Callable[[Client], Sequence[Controller[Any]]]
 
 CATALOGUE: Final[dict[str, Make]] = {
     "deployment-controller": lambda _: [deployments],
+    "endpoints-controller": lambda _: [endpoints()],
+    "endpointslice-controller": lambda _: [endpointslices()],
     "job-controller": lambda _: [jobs, orphans],
     "persistentvolume-protection-controller": lambda _: [volumes],
     "persistentvolumeclaim-protection-controller": lambda _: [claims],

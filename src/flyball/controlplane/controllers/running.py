@@ -15,6 +15,7 @@ from flyball.controlplane.controllers.events import EventExpiry
 from flyball.controlplane.controllers.garbage import GarbageCollector
 from flyball.controlplane.controllers.loop import Loop
 from flyball.controlplane.controllers.namespaces import NamespaceDeletion
+from flyball.controlplane.controllers.unheard import unheard
 from flyball.controlplane.controllers.view import View
 
 __all__ = ["NAMES", "Controllers"]
@@ -55,7 +56,7 @@ class Controllers:
         view = View(core.store, core.kinds)
 
         def client(name: str) -> Client:
-            return Client(transport=transport(name), field_manager=MANAGER, retry=None)
+            return Client(transport=transport(name), field_manager=MANAGER, retry=None, on_warning=unheard)
 
         self._everywhere: list[EveryNamespace] = []
         self._all: list[_Controller] = []

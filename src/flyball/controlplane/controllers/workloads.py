@@ -11,6 +11,7 @@ from flyball.client.transport import Transport
 from flyball.clock import Clock
 from flyball.controlplane.apiserver.kubelets import Kubelets
 from flyball.controlplane.controllers.catalogue import CATALOGUE, EVERYTHING, chosen
+from flyball.controlplane.controllers.unheard import unheard
 from flyball.controlplane.kubelet.fleet import Fleet, MakeFleet, Setting
 from flyball.controlplane.scheduler import scheduler
 from flyball.manager.manager import Manager
@@ -40,7 +41,7 @@ class Workloads:
         kubelets: Kubelets | None = None,
     ) -> None:
         """Nothing runs yet. `kubelets` is where the cluster's API server looks for the kubelet of a node."""
-        self._client = Client(transport=transport, field_manager="kube-controller-manager")
+        self._client = Client(transport=transport, field_manager="kube-controller-manager", on_warning=unheard)
         self._clock = clock
         self._chosen = chosen(controllers)
         self._scheduling = scheduling
