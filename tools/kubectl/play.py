@@ -34,7 +34,7 @@ _MASKS = (
     (re.compile(r"\b10\.\d+\.\d+\.\d+\b"), "ADDRESS"),
     (re.compile(r"\b[a-z0-9-]*?-[bcdfghjklmnpqrstvwxz2456789]{5}\b(?= serviceaccount)"), "GENERATED"),
 )
-_AGE = re.compile(r"(?<![\w.:/-])(\d+[smhd]){1,2}(?![\w:/-])|<invalid>")
+_AGE = re.compile(r"(?<![\w.:/-])(\d+[smhdy]){1,2}(?![\w:/-])|<invalid>")
 _FIELD = re.compile(r"^\s*[\w$-]+\t<|^(GROUP|KIND|VERSION|FIELD|FIELDS|ENUM|error|Error)\b")
 
 
