@@ -161,15 +161,18 @@ class Context:
         return found
 
     @overload
-    async def owned(self, kind: type[R]) -> builtins.list[R]: ...
+    async def owned(self, kind: type[R], *, of: Any = None) -> builtins.list[R]: ...
     @overload
-    async def owned(self, kind: Kind[T]) -> builtins.list[T]: ...
+    async def owned(self, kind: Kind[T], *, of: Any = None) -> builtins.list[T]: ...
     @overload
-    async def owned(self, kind: ResourceType) -> builtins.list[DynamicObject]: ...
-    async def owned(self, kind: Any) -> builtins.list[Any]:
-        """The children of this kind whose controller is the pass's object (by uid), from the cache, by name."""
+    async def owned(self, kind: ResourceType, *, of: Any = None) -> builtins.list[DynamicObject]: ...
+    async def owned(self, kind: Any, *, of: Any = None) -> builtins.list[Any]:
+        """The children of this kind whose controller is the pass's object (by uid), from the cache, by name.
+
+        A raw reconciler has no object of its own and says whose children it means: `of` is the object that it read.
+        """
         self._expect_open()
-        owner = self._owner()
+        owner = of if of is not None else self._owner()
         index = self.running.children_index(kind_from(kind))
         found: builtins.list[Any]
         if index is not None:

@@ -14,7 +14,6 @@ from flyball.client import Client, MergePatch, ref
 from flyball.client.arguments import Propagation
 from flyball.clock import ManualClock
 from flyball.controlplane.controllers.deployments import resolve_rolling
-from flyball.controlplane.controllers.jobs import compact_indexes, parse_indexes
 from flyball.errors import NotFound
 from flyball.k8s.apps.v1 import Deployment, DeploymentSpec, DeploymentStrategy, ReplicaSet
 from flyball.k8s.batch.v1 import Job, JobSpec
@@ -361,12 +360,6 @@ class TestJobs:
 
             await one.until(gone)
 
-    async def test_what_is_not_supported_is_said_and_left_alone(self) -> None:
-        async with box() as one:
-            await one.client.create(job(completions=2, completion_mode="Indexed", backoff_limit_per_index=1))
-            await one.until(one.told, lambda told: any(reason == "NotSupported" for reason, _ in told))
-            assert await one.pods() == []
-
 
 async def test_a_pod_that_fits_nowhere_is_told_so_and_placed_when_it_fits() -> None:
     async with box(nodes=2) as one:
@@ -416,8 +409,3 @@ def test_surge_is_rounded_up_and_lack_down(
     surge: Any, unavailable: Any, replicas: int, expected: tuple[int, int]
 ) -> None:
     assert resolve_rolling(surge, unavailable, replicas) == expected
-
-
-@pytest.mark.parametrize("text", ["", "0", "0,1", "0-2", "0-2,5", "1,3,5-7", "0,1,3-5"])
-def test_indexes_are_written_as_they_are_read(text: str) -> None:
-    assert compact_indexes(parse_indexes(text)) == text

@@ -15,13 +15,15 @@ from typing import Any, Final
 
 from flyball.client import Client
 from flyball.controller import Controller
+from flyball.controlplane.controllers.cronjobs import cronjob_controllers
 from flyball.controlplane.controllers.deployments import deployments
 from flyball.controlplane.controllers.endpoints import endpoints
 from flyball.controlplane.controllers.endpointslices import endpointslices
-from flyball.controlplane.controllers.jobs import jobs, orphans
+from flyball.controlplane.controllers.jobs import job_controllers
 from flyball.controlplane.controllers.protection import claims, volumes
 from flyball.controlplane.controllers.replicasets import replicasets
 from flyball.controlplane.controllers.statefulsets import statefulsets
+from flyball.controlplane.controllers.ttl import ttl
 from flyball.errors import ConfigError
 
 __all__ = ["CATALOGUE", "EVERYTHING", "LOOPS", "UnknownController", "chosen", "loops"]
@@ -29,14 +31,16 @@ __all__ = ["CATALOGUE", "EVERYTHING", "LOOPS", "UnknownController", "chosen", "l
 Make = Callable[[Client], Sequence[Controller[Any]]]
 
 CATALOGUE: Final[dict[str, Make]] = {
+    "cronjob-controller": lambda _: cronjob_controllers(),
     "deployment-controller": lambda _: [deployments],
     "endpoints-controller": lambda _: [endpoints()],
     "endpointslice-controller": lambda _: [endpointslices()],
-    "job-controller": lambda _: [jobs, orphans],
+    "job-controller": lambda _: job_controllers(),
     "persistentvolume-protection-controller": lambda _: [volumes],
     "persistentvolumeclaim-protection-controller": lambda _: [claims],
     "replicaset-controller": lambda _: [replicasets],
     "statefulset-controller": lambda _: [statefulsets],
+    "ttl-after-finished-controller": lambda _: [ttl],
 }
 """Makes the Flyball controllers that stand for one controller of kube-controller-manager; the client is its own."""
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from flyball.api.cron import BadSchedule, parse_schedule, time_zone
 from flyball.api.fielderrors import FieldError
 from flyball.controlplane.apiserver.rules.common import Errors, Object, at_least, immutable, items, matches, one_of
 from flyball.controlplane.apiserver.rules.pods import template
 
-__all__ = ["cron_job", "job", "job_update", "schedule_words"]
+__all__ = ["cron_job", "job", "job_update"]
 
 _UID: Final = "batch.kubernetes.io/controller-uid"
 _MAX_CRON_NAME: Final = 52
@@ -104,10 +103,11 @@ def cron_job(obj: Object) -> Errors:
     if not schedule:
         yield FieldError.required("spec.schedule")
     else:
-        words = schedule_words(schedule)
-        if words:
-            yield FieldError.invalid("spec.schedule", schedule, words)
-        elif "TZ=" in schedule:
+        try:
+            parse_schedule(schedule)
+        except BadSchedule as error:
+            yield FieldError.invalid("spec.schedule", schedule, str(error))
+        if "TZ" in schedule:
             told = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
             yield FieldError.invalid("spec.schedule", schedule, told)
     yield from at_least(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds")
@@ -128,65 +128,6 @@ def _time_zone(zone: Any) -> Errors:
         yield FieldError.invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string")
         return
     try:
-        ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        yield FieldError.invalid("spec.timeZone", zone, f"unknown time zone {zone}")
-
-
-# Schedules
-
-_SHORT: Final = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_BOUNDS: Final[tuple[tuple[int, int, Mapping[str, int]], ...]] = (
-    (0, 59, {}),
-    (0, 23, {}),
-    (1, 31, {}),
-    (1, 12, {name: place + 1 for place, name in enumerate(_MONTHS)}),
-    (0, 6, {name: place for place, name in enumerate(_DAYS)}),
-)
-
-
-def schedule_words(schedule: str) -> str:
-    """Tell what is wrong with a schedule; empty when nothing is."""
-    text = re.sub(r"^(TZ|CRON_TZ)=\S+\s*", "", schedule)
-    if text.startswith("@"):
-        known = text in _SHORT or re.fullmatch(r"@every (\d+(\.\d+)?(ns|us|ms|s|m|h))+", text)
-        return "" if known else f"unrecognized descriptor: {text}"
-    fields = text.split()
-    if len(fields) != len(_BOUNDS):
-        return f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
-    return next(filter(None, (_field(field, *bounds) for field, bounds in zip(fields, _BOUNDS, strict=True))), "")
-
-
-def _field(field: str, low: int, high: int, names: Mapping[str, int]) -> str:
-    return next(filter(None, (_range(part, low, high, names) for part in field.split(","))), "")
-
-
-def _range(part: str, low: int, high: int, names: Mapping[str, int]) -> str:
-    pieces = part.split("/")
-    ends = pieces[0].split("-")
-    if len(ends) > 2:
-        return f"too many hyphens: {part}"
-    if len(pieces) > 2:
-        return f"too many slashes: {part}"
-    numbers: list[int] = []
-    for end in () if ends[0] in ("*", "?") else ends:
-        number = names.get(end.lower(), -1)
-        if number < 0:
-            if not end.isdecimal():
-                return f'failed to parse int from {end}: strconv.Atoi: parsing "{end}": invalid syntax'
-            number = int(end)
-        numbers.append(number)
-    start, stop = (numbers[0], numbers[-1]) if numbers else (low, high)
-    if start < low:
-        return f"beginning of range ({start}) below minimum ({low}): {part}"
-    if stop > high:
-        return f"end of range ({stop}) above maximum ({high}): {part}"
-    if start > stop:
-        return f"beginning of range ({start}) beyond end of range ({stop}): {part}"
-    if len(pieces) == 2 and (not pieces[1].isdecimal() or int(pieces[1]) == 0):
-        if pieces[1].isdecimal():
-            return f"step of range should be a positive number: {part}"
-        return f'failed to parse int from {pieces[1]}: strconv.Atoi: parsing "{pieces[1]}": invalid syntax'
-    return ""
+        time_zone(zone)
+    except BadSchedule as error:
+        yield FieldError.invalid("spec.timeZone", zone, str(error))

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from flyball.controlplane.apiserver.rules import RULES, without_rules
-from flyball.controlplane.apiserver.rules.jobs import schedule_words
 
 Object = dict[str, Any]
 
@@ -118,29 +117,6 @@ def test_what_may_not_change_stays(resource: str, obj: Object, old: Object, word
 def test_the_image_of_a_pod_may_change() -> None:
     after = {"spec": {**POD, "containers": [{**CONTAINER, "image": "other"}]}}
     assert told("pods", after, {"spec": POD}) == []
-
-
-@pytest.mark.parametrize(
-    "schedule", ["* * * * *", "*/5 0-23/2 1,15 jan-dec mon", "@hourly", "@every 1h30m", "0 0 1 1 0", "TZ=UTC 0 0 * * *"]
-)
-def test_schedules(schedule: str) -> None:
-    assert schedule_words(schedule) == ""
-
-
-@pytest.mark.parametrize(
-    ("schedule", "words"),
-    [
-        ("* * * *", "expected exactly 5 fields, found 4: [* * * *]"),
-        ("60 * * * *", "end of range (60) above maximum (59): 60"),
-        ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
-        ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
-        ("*/0 * * * *", "step of range should be a positive number: */0"),
-        ("x * * * *", 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
-        ("@never", "unrecognized descriptor: @never"),
-    ],
-)
-def test_schedules_that_are_none(schedule: str, words: str) -> None:
-    assert schedule_words(schedule) == words
 
 
 def test_kinds_without_rules_are_named() -> None:
