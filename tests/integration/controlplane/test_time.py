@@ -57,6 +57,7 @@ def job(name: str, **spec: Any) -> Job:
     return Job.new(name, spec=JobSpec(template=PodTemplateSpec(metadata=marks, spec=pod), **spec))
 
 
+@pytest.mark.capability("N3")
 async def test_a_resync_of_ten_hours() -> None:
     async with turning() as (cluster, clock):
         seen: list[tuple[float, str]] = []
@@ -74,6 +75,7 @@ async def test_a_resync_of_ten_hours() -> None:
             assert seen[1:] == [(10 * HOUR, "resync"), (20 * HOUR, "resync"), (30 * HOUR, "resync")]
 
 
+@pytest.mark.capability("N3")
 async def test_a_job_outlives_its_time_by_nothing() -> None:
     async with turning() as (cluster, clock):
         client = cluster.client
@@ -105,6 +107,7 @@ async def test_events_are_forgotten_after_an_hour() -> None:
         assert not await cluster.client.list(Event, namespace="default")
 
 
+@pytest.mark.capability("N3")
 async def test_a_lease_that_is_not_renewed_is_taken_over_when_it_expires() -> None:
     async with turning() as (cluster, clock):
 

@@ -366,7 +366,10 @@ async def test_a_pod_that_fits_nowhere_is_told_so_and_placed_when_it_fits() -> N
         big = ResourceRequirements(requests={"cpu": "9"})
         spec = PodSpec(containers=[Container(name="c", image="i", resources=big)])
         await one.client.create(Pod(metadata=ObjectMeta(name="big", namespace="default"), spec=spec))
-        message = "0/2 nodes are available: 2 Insufficient cpu."
+        message = (
+            "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, "
+            "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+        )
         await one.until(one.told, lambda told: ("FailedScheduling", message) in told)
         room = MergePatch({"status": {"allocatable": {"cpu": "16"}}})
         await one.client.patch(ref(Node, "node-2"), room, subresource="status")

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Self
+from typing import Any, Self
 
 from flyball.client import Client
 from flyball.client.transport import Transport
 from flyball.clock import Clock
+from flyball.controller.running import RunningController
+from flyball.controller.runtime import ControllerRuntime
 from flyball.controlplane.apiserver.kubelets import Kubelets
 from flyball.controlplane.controllers.catalogue import CATALOGUE, EVERYTHING, chosen
 from flyball.controlplane.controllers.unheard import unheard
 from flyball.controlplane.kubelet.fleet import Fleet, MakeFleet, Setting
-from flyball.controlplane.scheduler import scheduler
-from flyball.manager.manager import Manager
-from flyball.manager.options import Options
+from flyball.controlplane.scheduler import Scheduler
 
 __all__ = ["Workloads"]
-
-_QUIET = Options(health_port=-1, metrics_port=-1, max_block=0.0, memory_growth=0.0)
 
 
 class Workloads:
@@ -41,30 +40,34 @@ class Workloads:
         kubelets: Kubelets | None = None,
     ) -> None:
         """Nothing runs yet. `kubelets` is where the cluster's API server looks for the kubelet of a node."""
-        self._client = Client(transport=transport, field_manager="kube-controller-manager", on_warning=unheard)
-        self._clock = clock
+        client = Client(transport=transport, field_manager="kube-controller-manager", on_warning=unheard)
+        self._runtime = ControllerRuntime.of(client, clock=clock)
         self._chosen = chosen(controllers)
         self._scheduling = scheduling
-        setting = Setting(self._client, clock, kubelets if kubelets is not None else Kubelets())
+        known = kubelets if kubelets is not None else Kubelets()
+        setting = Setting(client, clock, self._runtime.cache, self._runtime.recorder, known)
         self._fleet: Fleet | None = fleet(setting) if fleet is not None else None
         self._stack = AsyncExitStack()
 
     async def start(self) -> None:
-        """Make the nodes and begin to work."""
+        """Make the nodes and begin to work; returns when everything that is there is known."""
+        runtime = self._runtime
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(runtime.cache.stop)
+            parts: list[Scheduler | RunningController[Any]] = []
             if self._fleet is not None:
                 stack.push_async_callback(self._fleet.stop)
                 await self._fleet.start()
-            parts = [one for name in self._chosen for one in CATALOGUE[name](self._client)]
+                parts += [one.bind(runtime) for one in self._fleet.controllers]
+            parts += [one.bind(runtime) for name in self._chosen for one in CATALOGUE[name](runtime.client)]
             if self._scheduling:
-                parts.append(scheduler(self._client))
-            if self._fleet is not None:
-                parts += self._fleet.controllers
-            if parts:
-                manager = Manager(
-                    self._client, controllers=parts, leader_election=False, options=_QUIET, clock=self._clock
-                )
-                await stack.enter_async_context(manager)
+                parts.append(Scheduler(runtime.client, runtime.cache, runtime.recorder, runtime.clock))
+            stack.push_async_callback(runtime.recorder.stop)
+            for part in parts:
+                stack.push_async_callback(part.stop)
+                part.prepare()
+            await runtime.cache.start()
+            await asyncio.gather(*(part.start() for part in parts))
             self._stack = stack.pop_all()
 
     async def stop(self) -> None:

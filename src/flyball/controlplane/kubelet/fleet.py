@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from flyball.cache import InformerCache
 from flyball.client import Client
 from flyball.clock import Clock
 from flyball.controller import Controller
+from flyball.controller.events import EventRecorder
 from flyball.controlplane.apiserver.kubelets import Kubelets
 
 __all__ = ["Fleet", "MakeFleet", "Setting"]
@@ -25,6 +27,10 @@ class Setting:
     client: Client
     """The way to the cluster."""
     clock: Clock
+    cache: InformerCache
+    """What is watched. It is started after the fleet, so handlers that it adds at its start hear of everything."""
+    recorder: EventRecorder
+    """Says things about objects."""
     kubelets: Kubelets
     """Where it registers for logs and the like, under the names of its nodes; nobody asks there on other clusters."""
 
