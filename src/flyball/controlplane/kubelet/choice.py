@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from flyball.controlplane.kubelet.fleet import MakeFleet
 from flyball.errors import ConfigError
+
+if TYPE_CHECKING:
+    from flyball.controlplane.kubelet.process import Processes
 
 __all__ = ["PODS", "PodsMode", "fleet_for"]
 
@@ -15,14 +18,21 @@ PodsMode = Literal["simulate", "process", "none"]
 PODS: Final[tuple[PodsMode, ...]] = get_args(PodsMode)
 
 
-def fleet_for(pods: PodsMode, *, nodes: int = 1, speed: float = 1.0) -> MakeFleet | None:
-    """Return what makes the nodes of a cluster; None when it shall have none. Raises ConfigError."""
+def fleet_for(
+    pods: PodsMode, *, nodes: int = 1, speed: float = 1.0, options: Processes | None = None
+) -> MakeFleet | None:
+    """Return what makes the nodes of a cluster; None when it shall have none. Raises ConfigError.
+
+    `speed` is of simulated Pods, `options` of Pods as processes.
+    """
     if pods not in PODS:
         raise ConfigError(f"pods {pods!r} is not one of {', '.join(PODS)}")
     if pods == "none":
         return None
     if pods == "process":
-        raise ConfigError("pods as processes are not part of this version; let them be simulated: --pods=simulate")
+        from flyball.controlplane.kubelet.process import processes
+
+        return processes(nodes=nodes, options=options)
     from flyball.controlplane.kubelet.simulated import simulated
 
     return simulated(nodes=nodes, speed=speed)
