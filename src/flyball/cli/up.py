@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from flyball.controlplane.cluster import EmbeddedCluster
     from flyball.controlplane.kubeconfig import Access
     from flyball.controlplane.kubelet import PodsMode
+    from flyball.controlplane.kubelet.process import Processes
 
 __all__ = ["command"]
 
@@ -48,6 +49,9 @@ class _Wishes:
     nodes: int
     speed: float
     controllers: tuple[str, ...]
+    image: tuple[str, ...]
+    images: Path | None
+    allow_host_path: tuple[Path, ...]
 
 
 @click.command("up")
@@ -81,6 +85,20 @@ class _Wishes:
     show_default=True,
     metavar="NAMES",
     help="Which controllers run, as kube-controller-manager takes them: *, NAME, -NAME, separated by commas.",
+)
+@click.option(
+    "--image",
+    multiple=True,
+    metavar="NAME=COMMAND",
+    help="With --pods=process: let Pods use this image, which is a command of this machine. Repeatable.",
+)
+@click.option("--images", type=_PATH, metavar="FILE", help="With --pods=process: a YAML file of such images.")
+@click.option(
+    "--allow-host-path",
+    type=_PATH,
+    multiple=True,
+    metavar="DIR",
+    help="With --pods=process: let Pods use this folder as a hostPath volume. Repeatable.",
 )
 def command(**given: Any) -> None:
     """Start a Kubernetes API server in this process and serve it until Ctrl-C."""
@@ -124,7 +142,6 @@ async def _running(wishes: _Wishes) -> AsyncGenerator[list[str]]:
     from flyball.controlplane.kubelet import fleet_for
     from flyball.controlplane.loading import apply_manifests, read_manifests
 
-    fleet = fleet_for(wishes.pods, nodes=wishes.nodes, speed=wishes.speed)
     manifests = [manifest for place in wishes.load for manifest in read_manifests(place)]
     async with contextlib.AsyncExitStack() as stack:
         clock = TurnableClock()
@@ -138,6 +155,8 @@ async def _running(wishes: _Wishes) -> AsyncGenerator[list[str]]:
         for door in doors:
             stack.callback(door.let_go)
             door.bind()
+        options = _processes(wishes, doors[0].port)
+        fleet = fleet_for(wishes.pods, nodes=wishes.nodes, speed=wishes.speed, options=options)
         await cluster.start(doors[0].port)
         if manifests:
             async with Client(transport=cluster.transport) as client:
@@ -160,6 +179,23 @@ async def _running(wishes: _Wishes) -> AsyncGenerator[list[str]]:
             await stack.enter_async_context(AdminDoor(clock, socket_of(doors[0].port)))
         path = _hand_out(cluster.access(doors[0].url), wishes, stack)
         yield _told(wishes, path, [door.url for door in doors])
+
+
+def _processes(wishes: _Wishes, port: int) -> Processes | None:
+    """Read what was chosen for Pods as processes."""
+    if wishes.pods != "process":
+        if wishes.image or wishes.images or wishes.allow_host_path:
+            raise ConfigError("--image, --images and --allow-host-path are for Pods that are run: add --pods=process")
+        return None
+    if wishes.allow_remote:
+        raise ConfigError(
+            "--pods=process with --allow-remote: whoever reaches the cluster could run commands here as you; "
+            "leave one of them out"
+        )
+    from flyball.controlplane.kubelet.process import Images, Processes
+
+    images = Images.given(wishes.image, wishes.images)
+    return Processes(images=images, host_paths=wishes.allow_host_path, server=lambda: (wishes.host, port))
 
 
 def _cluster(wishes: _Wishes, clock: TurnableClock) -> EmbeddedCluster:

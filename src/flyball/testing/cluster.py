@@ -20,6 +20,7 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from flyball.controlplane.apiserver.http import HttpDoor
     from flyball.controlplane.controllers.workloads import Workloads
     from flyball.controlplane.kubelet import PodsMode
+    from flyball.controlplane.kubelet.process import Processes
     from flyball.manager import Election, Manager
 
 __all__ = ["Cluster", "ClusterError"]
@@ -61,8 +63,9 @@ class Cluster:
     `clock` may be a `ManualClock`: everything in the cluster goes by it. `controllers=False` leaves only the API
     server, where no helping hand is wanted. `workloads=True` lets Deployments, ReplicaSets, Jobs and Pods progress on
     `nodes` nodes, whose Pods are simulated (`pods="simulate"`, `speed` times as fast), processes of this machine
-    (`"process"`), or nobody's (`"none"`: no node either). `controllers` may also choose, as kube-controller-manager's
-    `--controllers` does: `("*", "-job-controller")`. `seed` chooses the faults of rules with a probability.
+    (`"process"`, with the choices of `processes`), or nobody's (`"none"`: no node either). `controllers` may also
+    choose, as kube-controller-manager's `--controllers` does: `("*", "-job-controller")`. `seed` chooses the faults of
+    rules with a probability.
     A cluster that is not entered starts with its first request.
     """
 
@@ -76,6 +79,7 @@ class Cluster:
         pods: PodsMode = "simulate",
         nodes: int = 1,
         speed: float = 1.0,
+        processes: Processes | None = None,
         port: int = 0,
         seed: int = 0,
     ) -> None:
@@ -88,7 +92,9 @@ class Cluster:
         self.embedded.server.after.append(self.requests.note)
         self.embedded.server.around = self.faults
         self._wanted_port = port
-        self._workloads = self._make_workloads(controllers, pods, nodes, speed) if workloads else None
+        self._workloads: Workloads | None = None
+        if workloads:
+            self._workloads = self._make_workloads(controllers, pods, nodes, speed, processes)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting: asyncio.Task[None] | None = None
         self._thread: threading.Thread | None = None
@@ -112,19 +118,34 @@ class Cluster:
         if self._workloads is not None:
             await self._workloads.start()
 
-    def _make_workloads(self, controllers: bool | Sequence[str], pods: PodsMode, nodes: int, speed: float) -> Workloads:
+    def _make_workloads(
+        self,
+        controllers: bool | Sequence[str],
+        pods: PodsMode,
+        nodes: int,
+        speed: float,
+        processes: Processes | None,
+    ) -> Workloads:
         from flyball.controlplane.controllers.workloads import Workloads
         from flyball.controlplane.kubelet import fleet_for
 
         if isinstance(controllers, bool):
             controllers = ("*",) if controllers else ()
+        if pods == "process":
+            processes = self._with_address(processes)
         return Workloads(
             self.embedded.transport,
             self.embedded.clock,
-            fleet=fleet_for(pods, nodes=nodes, speed=speed),
+            fleet=fleet_for(pods, nodes=nodes, speed=speed, options=processes),
             controllers=controllers,
             kubelets=self.embedded.server.kubelets,
         )
+
+    def _with_address(self, options: Processes | None) -> Processes:
+        """Let Pods know where the API server listens; the door is opened when the first one asks."""
+        from flyball.controlplane.kubelet.process import Processes
+
+        return replace(options or Processes(), server=lambda: ("127.0.0.1", self._open().port))
 
     async def stop(self) -> None:
         """End all watches and close the door."""

@@ -193,7 +193,7 @@ def build(spec: Spec, folder: str) -> None:
     _cover("/", root, without=_OWN)
     _own_folder(root, "/tmp", 0o1777)
     _own_folder(root, "/run", 0o755)
-    if os.path.isdir("/var/tmp"):  # noqa: S108 - of the container, made here
+    if os.path.isdir("/var/tmp"):
         _temporary(f"{root}/var/tmp", 0o1777)
     _devices(root)
     os.makedirs(f"{root}/proc", exist_ok=True)

@@ -62,6 +62,7 @@ class ProcessFleet:
         """Nothing is made yet."""
         self._setting = setting
         self._options = options
+        self._host_paths = [Path(os.path.realpath(one)) for one in options.host_paths]
         self._names = [f"node-{number}" for number in range(1, nodes + 1)]
         self._kubelets: dict[str, ProcessKubelet] = {}
         self._folder: Path | None = None
@@ -93,7 +94,7 @@ class ProcessFleet:
                 around=around,
                 folder=self._folder / name,
                 limits=options.limits,
-                host_paths=[Path(os.path.realpath(one)) for one in options.host_paths],
+                host_paths=self._host_paths,
             )
             await self._make_node(name)
             kubelet = self._kubelets[name] = ProcessKubelet(node)

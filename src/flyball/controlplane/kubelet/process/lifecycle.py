@@ -2,8 +2,8 @@
 
 A Pod's life is one task that does what comes next: make the volumes, run the init containers one after the other, start
 the others and keep them going as their restart policies say. Whatever it learns it writes into `Known`; another task
-writes the status whenever something has changed. A Pod that shall end has its life cut off where it stands, and is ended
-in order: hooks, SIGTERM, patience, SIGKILL.
+writes the status whenever something has changed. A Pod that shall end has its life cut off where it stands, and is
+ended in order: hooks, SIGTERM, patience, SIGKILL.
 """
 
 from __future__ import annotations
@@ -293,7 +293,8 @@ class Life:
             try:
                 image = self._node.images.find(name)
             except InvalidImageName:
-                message = f'Failed to apply default image tag "{name}": couldn\'t parse image name "{name}": invalid reference format'
+                parsed = f'couldn\'t parse image name "{name}": invalid reference format'
+                message = f'Failed to apply default image tag "{name}": {parsed}'
                 tell(self.pod, "Warning", "InspectFailed", message)
                 tell(self.pod, "Warning", "Failed", "Error: InvalidImageName")
                 known.waiting = Waiting("InvalidImageName", message)

@@ -1,8 +1,8 @@
 """The log of one run of a container: files of a bounded size, and readers that may follow.
 
 Each line is written as the kubelet's container runtimes do: `TIME STREAM TAG TEXT`, TIME in RFC 3339 with nanoseconds,
-TAG `F` for a whole line and `P` for the beginning of one that is too long or not ended yet. When a file is full a new one
-is begun; with `files` of them the oldest goes. So a container that writes for ever takes no more room than
+TAG `F` for a whole line and `P` for the beginning of one that is too long or not ended yet. When a file is full a new
+one is begun; with `files` of them the oldest goes. So a container that writes for ever takes no more room than
 `files x size`, and readers that are too slow lose the oldest lines, as on a node.
 """
 

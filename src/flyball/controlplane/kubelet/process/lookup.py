@@ -1,4 +1,4 @@
-"""What a Pod refers to: read from the server when it is needed, and reported in the kubelet's words when it is not there."""
+"""What a Pod refers to: read from the server when it is needed, and reported in the kubelet's words when missing."""
 
 from __future__ import annotations
 

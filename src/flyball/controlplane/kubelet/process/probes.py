@@ -156,11 +156,14 @@ async def _get(asking: Asking, action: HTTPGetAction, seconds: float) -> Answer:
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE  # as a kubelet does: it asks whether anybody answers
     try:
-        async with asyncio.timeout(seconds), aiohttp.ClientSession() as session:
-            async with session.get(url, headers=headers, ssl=tls) as answer:
-                await answer.content.read(_BODY)
-                good = 200 <= answer.status < 400
-                return Answer(good, "" if good else f"HTTP probe failed with statuscode: {answer.status}")
+        async with (
+            asyncio.timeout(seconds),
+            aiohttp.ClientSession() as session,
+            session.get(url, headers=headers, ssl=tls) as answer,
+        ):
+            await answer.content.read(_BODY)
+            good = 200 <= answer.status < 400
+            return Answer(good, "" if good else f"HTTP probe failed with statuscode: {answer.status}")
     except TimeoutError:
         return Answer(False, f'Get "{url}": context deadline exceeded')
     except aiohttp.ClientConnectorError as error:
@@ -172,8 +175,8 @@ async def _get(asking: Asking, action: HTTPGetAction, seconds: float) -> Answer:
 async def probing(asking: Asking, probe: Probe, told: Callable[[Answer], None], turned: Callable[[bool], None]) -> None:
     """Ask again and again by the cluster's clock.
 
-    `told` hears each answer; `turned` hears that enough answers in a row were good, or bad, and hears it again with each
-    further answer of that kind.
+    `told` hears each answer; `turned` hears that enough answers in a row were good, or bad, and hears it again with
+    each further answer of that kind.
     """
     clock = asking.clock
     await clock.sleep(probe.initial_delay_seconds or 0)

@@ -1,0 +1,69 @@
+"""Pods as data: what is created, and what becomes of it.
+
+A case is an entry of a YAML file in `pods/`: `pod` is a manifest (its name is the case's), `others` are created before
+it, `turn` are seconds by which the clock is turned again and again until what is expected is so, and `delete` deletes
+the Pod (with these options) once it is as `expect` says; `left` is what is expected then: the last status that was
+seen, and events.
+
+In `expect`, maps hold what must be there, lists of things with a name or type hold some of them, a text that begins with
+`~` is a regular expression for the whole value, and null means that nothing is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+__all__ = ["Case", "cases", "differences"]
+
+FOLDER = Path(__file__).parent / "pods"
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    pod: dict[str, Any]
+    expect: dict[str, Any]
+    others: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    turn: float = 0
+    delete: dict[str, Any] | None = None
+    left: dict[str, Any] | None = None
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        metadata = {"name": self.name, **self.pod.get("metadata", {})}
+        return {"apiVersion": "v1", "kind": "Pod", **self.pod, "metadata": metadata}
+
+
+def cases() -> list[Case]:
+    return [Case(**one) for path in sorted(FOLDER.glob("*.yaml")) for one in yaml.safe_load(path.read_text())]
+
+
+def differences(wanted: Any, found: Any, where: str = "") -> list[str]:
+    """Say where something is not as wanted."""
+    if isinstance(wanted, Mapping):
+        if not isinstance(found, Mapping):
+            return [f"{where}: {found!r} instead of {wanted!r}"]
+        parts: Mapping[str, Any] = wanted
+        return [line for key, value in parts.items() for line in differences(value, found.get(key), f"{where}.{key}")]
+    if isinstance(wanted, list) and all(isinstance(one, Mapping) for one in wanted):
+        entries: list[Mapping[str, Any]] = wanted
+        return [line for one in entries for line in differences(one, _named(one, found), f"{where}[{_name(one)}]")]
+    if isinstance(wanted, str) and wanted.startswith("~"):
+        matches = re.fullmatch(wanted[1:], found or "") is not None
+        return [] if matches else [f"{where}: {found!r} does not match {wanted[1:]!r}"]
+    return [] if wanted == found else [f"{where}: {found!r} instead of {wanted!r}"]
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("name") or entry.get("type"))
+
+
+def _named(entry: Mapping[str, Any], found: Any) -> Mapping[str, Any] | None:
+    rows: Sequence[Mapping[str, Any]] = found or ()
+    return next((one for one in rows if _name(one) == _name(entry)), None)

@@ -1,0 +1,86 @@
+"""Pods as processes: forty manifests and what becomes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.integration.kubelet.cases import Case, cases, differences
+
+from flyball.api import DynamicObject, from_dict, to_dict
+from flyball.client import ref
+from flyball.clock import ManualClock
+from flyball.controlplane.apiserver.kubelets import KubeletRefusal, LogOptions
+from flyball.errors import NotFound
+from flyball.k8s.core.v1 import Event, Pod
+from flyball.testing import Cluster, eventually
+
+PATIENCE = 60.0
+EVERY = cases()
+
+
+async def told(cluster: Cluster) -> list[str]:
+    """The events about the Pod."""
+    events = await cluster.client.list(Event)
+    return [f"{one.type} {one.reason} {one.message}" for one in events if one.involved_object.kind == "Pod"]
+
+
+async def log(cluster: Cluster, pod: dict[str, Any], container: str) -> str:
+    kubelet = cluster.embedded.server.kubelets.of("node-1")
+    assert kubelet is not None
+    try:
+        return b"".join([piece async for piece in kubelet.logs(pod, LogOptions(container))]).decode()
+    except KubeletRefusal as refused:
+        return f"refused: {refused}"
+
+
+async def wrong(cluster: Cluster, pod: dict[str, Any], expect: dict[str, Any]) -> list[str]:
+    """Say what is not as expected."""
+    found = differences(expect.get("status", {}), pod.get("status"), "status")
+    events = await told(cluster)
+    for wanted in expect.get("events", ()):
+        if all(differences(wanted, event) for event in events):
+            found.append(f"no event {wanted!r} among {events}")
+    for container, text in expect.get("logs", {}).items():
+        found += differences(text, await log(cluster, pod, container), f"log of {container}")
+    return found
+
+
+def test_there_are_at_least_forty() -> None:
+    assert len({case.name for case in EVERY}) == len(EVERY)
+
+
+@pytest.mark.parametrize("case", EVERY, ids=lambda case: case.name)
+async def test_pod(case: Case) -> None:
+    clock = ManualClock()
+    async with Cluster(workloads=True, pods="process", clock=clock) as cluster:
+        for other in case.others:
+            await cluster.client.create(DynamicObject(other))
+        await cluster.client.create(from_dict(Pod, case.manifest))
+        place = ref(Pod, case.name, namespace="default")
+
+        async def state() -> dict[str, Any]:
+            return to_dict(await cluster.client.get(Pod, case.name, namespace="default"))
+
+        async def as_expected() -> list[str]:
+            left = await wrong(cluster, await state(), case.expect)
+            if left and case.turn:
+                await clock.advance(case.turn)
+            return left
+
+        await eventually(as_expected, lambda left: not left, timeout=PATIENCE)
+        if case.delete is None:
+            return
+        seen: list[dict[str, Any]] = []
+
+        async def gone() -> bool:
+            try:
+                seen.append(await state())
+            except NotFound:
+                return True
+            if case.turn:
+                await clock.advance(case.turn)
+            return False
+
+        await cluster.client.delete(place, **case.delete)
+        await eventually(gone, timeout=PATIENCE)
