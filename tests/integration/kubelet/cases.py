@@ -1,11 +1,11 @@
 """Pods as data: what is created, and what becomes of it.
 
-A case is an entry of a YAML file in `pods/`: `pod` is a manifest (its name is the case's), `others` are created before
-it, `turn` are seconds by which the clock is turned again and again until what is expected is so, and `delete` deletes
-the Pod (with these options) once it is as `expect` says; `left` is what is expected then: the last status that was
-seen, and events.
+A case is an entry of a YAML file in `pods/`. `pod` is a manifest (its name is that of the case), `others` are created
+before it. `first` is what is expected before the clock is touched; from then on it is turned by `turn` seconds again
+and again, until what `expect` says is so. `delete` deletes the Pod then, with these options; `left` is what is expected
+after that: of the last status that was seen, of events.
 
-In `expect`, maps hold what must be there, lists of things with a name or type hold some of them, a text that begins with
+In these, maps hold what must be there, lists of things with a name or type hold some of them, a text that begins with
 `~` is a regular expression for the whole value, and null means that nothing is there.
 """
 
@@ -30,6 +30,7 @@ class Case:
     pod: dict[str, Any]
     expect: dict[str, Any]
     others: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    first: dict[str, Any] | None = None
     turn: float = 0
     delete: dict[str, Any] | None = None
     left: dict[str, Any] | None = None

@@ -62,16 +62,19 @@ async def test_pod(case: Case) -> None:
         async def state() -> dict[str, Any]:
             return to_dict(await cluster.client.get(Pod, case.name, namespace="default"))
 
-        async def as_expected() -> list[str]:
-            left = await wrong(cluster, await state(), case.expect)
-            if left and case.turn:
-                await clock.advance(case.turn)
+        async def as_expected(expect: dict[str, Any], turn: float) -> list[str]:
+            left = await wrong(cluster, await state(), expect)
+            if left and turn:
+                await clock.advance(turn)
             return left
 
-        await eventually(as_expected, lambda left: not left, timeout=PATIENCE)
+        if case.first is not None:
+            first = case.first
+            await eventually(lambda: as_expected(first, 0), lambda left: not left, timeout=PATIENCE)
+        await eventually(lambda: as_expected(case.expect, case.turn), lambda left: not left, timeout=PATIENCE)
         if case.delete is None:
             return
-        seen: list[dict[str, Any]] = []
+        seen: list[dict[str, Any]] = [await state()]
 
         async def gone() -> bool:
             try:
@@ -84,3 +87,4 @@ async def test_pod(case: Case) -> None:
 
         await cluster.client.delete(place, **case.delete)
         await eventually(gone, timeout=PATIENCE)
+        assert not await wrong(cluster, seen[-1], case.left or {})

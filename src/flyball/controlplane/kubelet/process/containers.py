@@ -64,7 +64,7 @@ class Running:
         self.process = process
         self.known.container_id = f"flyball://{process.name}"
         try:
-            await process.started
+            await process.started()
         except NotStarted:
             self._close()
             raise
@@ -102,7 +102,7 @@ class Running:
         """Wait for the end of the run; all of its output is in the log then."""
         process = self.process
         assert process is not None
-        exit_ = await asyncio.shield(process.ended)
+        exit_ = await process.exit()
         pumps = [pump.ended for pump in self._pumps]
         if pumps:
             await asyncio.wait(pumps, timeout=_DRAIN)
@@ -149,7 +149,7 @@ class Running:
             return
         self.stopping = True
         with suppress(NotStarted, GuardLost):
-            await process.started
+            await process.started()
         if grace > 0 and not process.ended.done():
             process.signal(self._stop_signal())
             await within(self._node.clock, grace, process.ended)

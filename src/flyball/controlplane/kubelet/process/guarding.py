@@ -75,11 +75,18 @@ class Process:
         loop = asyncio.get_running_loop()
         self._guard = guard
         self.name = name
-        self.started: asyncio.Future[None] = loop.create_future()
-        """Done when the command runs; raises NotStarted, GuardLost."""
+        self.starting: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[Exit] = loop.create_future()
         """Done when everything in it has ended; cancelled when it was never started."""
-        self.started.add_done_callback(_looked_at)
+        self.starting.add_done_callback(_looked_at)
+
+    async def started(self) -> None:
+        """Wait until the command runs. Raises NotStarted, GuardLost."""
+        await asyncio.shield(self.starting)
+
+    async def exit(self) -> Exit:
+        """Wait until everything in it has ended."""
+        return await asyncio.shield(self.ended)
 
     def signal(self, number: int) -> None:
         """Send a signal to the first process; harmless when it has ended."""
@@ -224,15 +231,15 @@ class Guard:
         if process is None:
             return
         if word["is"] == "started":
-            _resolve(process.started, None)
+            _resolve(process.starting, None)
             return
         del self._known[word["id"]]
         if word["is"] == "refused":
-            if not process.started.done():
-                process.started.set_exception(NotStarted(word["message"], word["step"]))
+            if not process.starting.done():
+                process.starting.set_exception(NotStarted(word["message"], word["step"]))
             process.ended.cancel()
         else:
-            _resolve(process.started, None)
+            _resolve(process.starting, None)
             _resolve(process.ended, Exit(word["code"], word["oom"]))
 
     def _lost(self) -> None:
@@ -251,8 +258,8 @@ class Guard:
             self._isolation.add_done_callback(_looked_at)
             self._isolation.set_exception(GuardLost("the guard of processes did not start; see its words on stderr"))
         for process in self._known.values():
-            if not process.started.done():
-                process.started.set_exception(GuardLost("the guard of processes has ended"))
+            if not process.starting.done():
+                process.starting.set_exception(GuardLost("the guard of processes has ended"))
             _resolve(process.ended, Exit(128 + signal.SIGKILL))
         self._known.clear()
 

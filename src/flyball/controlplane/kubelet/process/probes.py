@@ -113,8 +113,8 @@ async def _run(asking: Asking, command: list[str], seconds: float) -> Answer:
     process = asking.guard.beside(running.process, launch, nothing(), theirs, os.dup(theirs))
     try:
         async with asyncio.timeout(seconds):
-            await process.started
-            exit_ = await asyncio.shield(process.ended)
+            await process.started()
+            exit_ = await process.exit()
             await asyncio.wait({pump.ended}, timeout=1.0)
     except (NotStarted, GuardLost) as error:
         return Answer(False, str(error))

@@ -103,8 +103,8 @@ async def execute(guard: Guard, running: Running | None, run: Run, streams: Stre
     if terminal is not None:
         helpers.append(asyncio.ensure_future(_follow_size(streams, terminal)))
     try:
-        await process.started
-        exit_ = await asyncio.shield(process.ended)
+        await process.started()
+        exit_ = await process.exit()
         await asyncio.wait(sending, timeout=None if run.stdout or run.stderr else 0)
         return exit_.code
     except NotStarted as failed:
@@ -168,7 +168,7 @@ async def attach(running: Running | None, run: Run, streams: Streams) -> int:
         helpers.append(asyncio.ensure_future(_follow_size(streams, running.terminal)))
     log.taps.append(tap)
     try:
-        exit_ = await asyncio.shield(process.ended)
+        exit_ = await process.exit()
         await log.end()
         await queue.join()
         return exit_.code
