@@ -17,8 +17,8 @@ What the room promises.
 
 Reading order: `request` (what a reconciler is told and may answer), `reconciler` and `definition` (what an author
 writes), `sources` and `predicates` (what wakes it), `queue` (which key is next), `running` (workers), `passes` (one
-pass), `context` (what it may do), `status`, `finalizers`, `failures` (what follows), `ownership`, `naming`, `children`,
-`drift`, `workspace`, `events`; `runtime` is what a process has to provide, `threads` serves plain functions.
+pass), `context` (what it may do), `status`, `finalizers`, `failures` (what follows), `validity`, `ownership`, `naming`,
+`children`, `drift`, `workspace`, `events`; `runtime` is what a process has to provide, `threads` serves plain functions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,14 @@ from flyball.controller.events import EventRecorder
 from flyball.controller.failures import ChildTerminating, InvalidSpec, PassOver
 from flyball.controller.limits import RateLimit, TooOften, Window
 from flyball.controller.logs import PassLogger, pass_fields
-from flyball.controller.naming import child_labels, child_name, selector_labels, spec_hash
+from flyball.controller.naming import (
+    child_labels,
+    child_name,
+    instance_of,
+    selector_labels,
+    short_hash,
+    spec_hash,
+)
 from flyball.controller.ownership import (
     AlreadyOwnedError,
     NameConflict,
@@ -62,6 +69,7 @@ from flyball.controller.runtime import ControllerRuntime, DuplicateName
 from flyball.controller.sources import Channel, For, Owns, Watches
 from flyball.controller.status import bounded
 from flyball.controller.threads import SyncContext
+from flyball.controller.validity import expect_valid
 from flyball.controller.workspace import Intent, Workspace, workspace_kind
 
 __all__ = [
@@ -110,8 +118,10 @@ __all__ = [
     "deletion_changed",
     "ensure",
     "everything",
+    "expect_valid",
     "finalizers_changed",
     "generation_changed",
+    "instance_of",
     "is_controlled_by",
     "labels_changed",
     "owner_reference",
@@ -120,6 +130,7 @@ __all__ = [
     "resource_version_changed",
     "selector_labels",
     "set_controller",
+    "short_hash",
     "spec_hash",
     "status_changed",
     "workspace_kind",

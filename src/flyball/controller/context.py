@@ -12,7 +12,7 @@ import copy
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 from flyball.api import DynamicObject, PartialObjectMetadata, Resource, ResourceType, to_dict
 from flyball.cache import NotCached
@@ -36,7 +36,7 @@ from flyball.controller.ownership import (
 from flyball.controller.primary import metadata_patch, status_is_written
 from flyball.controller.request import Request, Result
 from flyball.controller.strictness import report
-from flyball.errors import AlreadyExists, NotFound
+from flyball.errors import AlreadyExists, FlyballError, NotFound
 
 if TYPE_CHECKING:
     from flyball.api import Model
@@ -52,6 +52,18 @@ W = TypeVar("W", bound=Resource | DynamicObject)
 D = TypeVar("D", bound="Model")
 
 _TERMINATING_WAIT = 5.0
+
+
+class OwnObject(Protocol):
+    """What the pass does with its own object when the context is asked to."""
+
+    def load(self) -> None:
+        """Read it; from then on the pass is about it."""
+        ...
+
+    async def write(self) -> bool:
+        """Write its status if it differs, and tell whether it did."""
+        ...
 
 
 class Context:
@@ -73,6 +85,10 @@ class Context:
         self.writes = 0
         """How many changes of the world the pass has made."""
         self.rerun = False
+        self.told: FlyballError | None = None
+        """What `report` was given."""
+        self.own: OwnObject | None = None
+        """The pass's object and its status, as the pass keeps them."""
         self._primary: Any = None
         self._over = ""
         self._waits: list[Result] = []
@@ -87,7 +103,7 @@ class Context:
 
     @property
     def primary(self) -> Any:
-        """The object that the pass is about; None for a raw reconciler."""
+        """The object that the pass is about; None for a raw reconciler that has not loaded it."""
         return self._primary
 
     @property
@@ -120,7 +136,27 @@ class Context:
         """A number about the pass's object, until it is gone; what is served is the sum over all objects."""
         self.running.totals.put(name, self.request, value)
 
+    def observe(self, name: str, value: float, /, **labels: str) -> None:
+        """One more observation of something whose distribution counts: a duration, a size."""
+        self.running.runtime.metrics.histogram(name, value, **labels)
+
     # -- reading -------------------------------------------------------------------------------------------------------
+
+    async def load(self, kind: type[R]) -> R | None:
+        """The pass's own object, for a raw reconciler: from the cache, None when it is gone. `kind` is its class.
+
+        From now on the pass is about it, as any other pass is: children that are made are its children, `owned` and
+        `record` mean it, its status is written at the end, and to one that is being deleted nothing is written.
+        `InvalidSpec` when its spec does not fit the class.
+        """
+        self._expect_open()
+        assert self.own is not None
+        if self._primary is None:
+            self.own.load()
+        found = self._primary
+        if found is not None and not isinstance(found, kind):
+            raise TypeError(f"load({kind.__name__}): the controller is for {self.running.kind.word}")
+        return found
 
     @overload
     async def get(self, kind: type[R], name: str, namespace: str | None = None) -> R | None: ...
@@ -268,7 +304,7 @@ class Context:
                 patch = metadata_patch(obj, patch)
                 if patch is None:
                     return obj
-            elif subresource == "status" and not self.running.raw:
+            elif subresource == "status" and self._primary is not None:
                 raise status_is_written(obj)
         base = _version(obj) if guard or (guard is None and patch is None) else None
         sent = patch.document if isinstance(patch, MergePatch) else None
@@ -328,6 +364,20 @@ class Context:
             target, type, reason, message, action=action, reporter=self.running.reporter
         )
 
+    def report(self, error: FlyballError) -> None:
+        """Tell of something that is wrong, as of an error that ends the pass: by the error condition, and by an Event
+        when that changes. The pass itself does not fail: nothing is counted, and what it answers decides when it runs
+        again.
+        """
+        self.told = error
+
+    async def write_status(self) -> bool:
+        """Write the status now instead of at the end, if it differs; tell whether it did."""
+        self._expect_open()
+        self._owner()
+        assert self.own is not None
+        return await self.own.write()
+
     def requeue(self, *, after: timedelta | float | None = None, at: datetime | None = None) -> None:
         """Run again at a time, or earlier if something happens; of several times the earliest counts."""
         if after is not None:
@@ -358,8 +408,8 @@ class Context:
     def _owner(self) -> Any:
         if self._primary is None:
             raise RefusedRequest(
-                "a raw reconciler has no object of its own to speak of; "
-                "pass about=, or read it and use set_controller(owner, child)"
+                "a raw reconciler has no object of its own to speak of until it was loaded; "
+                "call ctx.load(Kind), pass about=, or read it and use set_controller(owner, child)"
             )
         return self._primary
 

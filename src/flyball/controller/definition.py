@@ -81,8 +81,6 @@ class Controller(Generic[T]):
         self.step, self.target = step_of(reconciler)
         self.reconciler = reconciler
         self.finalizers: list[Finalizer] = []
-        if options.raw and options.conditions:
-            raise ValueError(f"controller {name}: a raw reconciler writes its status itself; leave conditions= out")
         if callable(getattr(self.target, "finalize", None)):
             self._add_finalizer(default_finalizer(kind, name), self.target.finalize)
 

@@ -13,9 +13,20 @@ from typing import Any, Final
 
 import msgspec
 
-from flyball.api import to_dict
+from flyball.api import Model, to_dict
 
-__all__ = ["COMPONENT", "INSTANCE", "MANAGED_BY", "NAME", "child_labels", "child_name", "selector_labels", "spec_hash"]
+__all__ = [
+    "COMPONENT",
+    "INSTANCE",
+    "MANAGED_BY",
+    "NAME",
+    "child_labels",
+    "child_name",
+    "instance_of",
+    "selector_labels",
+    "short_hash",
+    "spec_hash",
+]
 
 NAME: Final = "app.kubernetes.io/name"
 INSTANCE: Final = "app.kubernetes.io/instance"
@@ -24,6 +35,7 @@ COMPONENT: Final = "app.kubernetes.io/component"
 
 _LIMIT: Final = 63
 _HASH: Final = 8
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LEGAL: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
@@ -77,6 +89,12 @@ def child_labels(
     return {**(user or {}), **selector_labels(owner, component), MANAGED_BY: manager}
 
 
+def instance_of(child: Any) -> list[str]:
+    """The name of the owner, as the labels of a child or of its child tell it: a mapper for `Watches`."""
+    name = child.metadata.labels.get(INSTANCE)
+    return [name] if name else []
+
+
 def spec_hash(obj: Any, *, include: Iterable[str] | None = None, length: int = 16) -> str:
     """A short hash of a spec, or of the parts of it that are named (`["template", "image"]`, JSON names).
 
@@ -89,3 +107,29 @@ def spec_hash(obj: Any, *, include: Iterable[str] | None = None, length: int = 1
     if include is not None:
         plain = {name: plain.get(name) for name in include}
     return hashlib.sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:length]
+
+
+def short_hash(*values: Any, length: int = 5) -> str:
+    """A hash that is made to stand in a name: consonants and digits, so that it never spells a word.
+
+    `values` are plain JSON values or parts of an object. The order of keys does not matter, what is None does not
+    count; so a class that learns a new field finds the hash of an old object unchanged.
+
+    >>> short_hash({"image": "busybox", "command": "true"}) == short_hash({"command": "true", "image": "busybox"})
+    True
+    """
+    text = msgspec.json.encode([_without_none(one) for one in values], order="deterministic")
+    number = int.from_bytes(hashlib.sha256(text).digest(), "big")
+    letters: list[str] = []
+    for _ in range(length):
+        number, rest = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[rest])
+    return "".join(letters)
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_none(one) for key, one in value.items() if one is not None}
+    if isinstance(value, list):
+        return [_without_none(one) for one in value]
+    return to_dict(value) if isinstance(value, Model) else value

@@ -59,6 +59,7 @@ class Pass:
         self.running = running
         self.request = request
         self.ctx = Context(running, request, reasons, pass_id)
+        self.ctx.own = self
         self._obj: Any = None
         self._draft: StatusDraft | None = None
         self._quiet = False
@@ -73,9 +74,9 @@ class Pass:
             answer, error = await self._guarded()
             ctx.close("it ended")
             verdict = self._judge(error)
-            if running.raw:
+            if running.raw and self._obj is None:
                 self._look_again(verdict)
-            trouble = await self._report(error, verdict)
+            trouble = await self._report(verdict or self._told())
             if verdict is None and trouble is not None:
                 error, verdict = trouble, self._judge(trouble)
             if error is not None and verdict is not None:
@@ -83,7 +84,7 @@ class Pass:
                 timed_out = isinstance(error, TimeoutError)
                 return End(None, verdict, timed_out)
             running.went_well(self.request)
-            if self._obj is None and not running.raw:
+            if self._obj is None and not (running.raw and self._is_there()):
                 running.forget(self.request)
             return End(ctx.wait(answer))
         finally:
@@ -113,16 +114,9 @@ class Pass:
         definition = running.definition
         if running.raw:
             return await self._call(definition.step, self.request)
-        view = running.primary.peek(self.request.name, self.request.namespace)
-        if view is None:
+        obj = self._read()
+        if obj is None:
             return None
-        try:
-            obj: Any = view.read_as(running.kind)
-        except (msgspec.MsgspecError, ValueError) as error:
-            self._take(decode(DynamicObject, msgspec.json.encode(view.plain())))
-            raise InvalidSpec(f"{running.kind.word} {self.request} cannot be read: {error}") from None
-        self._take(obj)
-        ctx.begin(obj)
         if ctx.deleting:
             return await self._finalize(obj)
         expect_fitting_spec(obj)
@@ -136,6 +130,46 @@ class Pass:
         if spec is not None and spec_bytes(obj) != spec:
             report("M-29", changed_spec(obj), code=running.code)
         return answer
+
+    def _read(self) -> Any:
+        """Read the object, and let the pass be about it."""
+        running = self.running
+        view = running.primary.peek(self.request.name, self.request.namespace)
+        if view is None:
+            return None
+        try:
+            obj: Any = view.read_as(running.kind)
+        except (msgspec.MsgspecError, ValueError) as error:
+            self._take(decode(DynamicObject, msgspec.json.encode(view.plain())))
+            raise InvalidSpec(f"{running.kind.word} {self.request} cannot be read: {error}") from None
+        self._take(obj)
+        self.ctx.begin(obj)
+        return obj
+
+    def _is_there(self) -> bool:
+        return self.running.primary.peek(self.request.name, self.request.namespace) is not None
+
+    def load(self) -> None:
+        """Read the object for a raw reconciler; from then on the pass is about it."""
+        obj = self._read()
+        if self.ctx.deleting:
+            self._quiet = True
+        elif obj is not None:
+            expect_fitting_spec(obj)
+
+    async def write(self) -> bool:
+        """Write the status as it is now, if it differs; what is put into it later is written at the end."""
+        obj = self._obj
+        if obj is None or self._draft is None or self._quiet:
+            return False
+        try:
+            written = await self._state(obj, self._told())
+        except FlyballError:
+            self._draft = None  # what could not be written now cannot be written at the end
+            raise
+        if written:
+            self._take(obj)
+        return written
 
     def _take(self, obj: Any) -> None:
         options = self.running.options
@@ -194,29 +228,38 @@ class Pass:
             return None
         return self.running.streak(self.request).weigh(error, judge(error))
 
-    async def _report(self, error: BaseException | None, verdict: Verdict | None) -> FlyballError | None:
+    def _told(self) -> Verdict | None:
+        """What follows for the status from what the reconciler has reported."""
+        return judge(self.ctx.told) if self.ctx.told is not None else None
+
+    async def _report(self, verdict: Verdict | None) -> FlyballError | None:
         """Write the status and tell people; returns what went wrong with that."""
-        obj, draft = self._obj, self._draft
+        obj = self._obj
         if obj is None or self._quiet:
             return None
-        trouble: FlyballError | None = None
-        known = draft.reason_before(self.running.options.error_condition) if draft is not None else None
-        if draft is not None:
-            try:
-                await self._write_status(obj, draft, verdict)
-            except FlyballError as failure:
-                trouble = failure
-        if verdict is not None and verdict.reason and verdict.answer != "after":
-            self._tell_error(obj, verdict, known)
-        return trouble
+        try:
+            await self._state(obj, verdict)
+        except FlyballError as failure:
+            return failure
+        return None
 
-    async def _write_status(self, obj: Any, draft: StatusDraft, verdict: Verdict | None) -> None:
+    async def _state(self, obj: Any, verdict: Verdict | None) -> bool:
+        """Write the status if it differs, and tell people of the error; returns whether anything was written."""
+        draft = self._draft
+        known = draft.reason_before(self.running.options.error_condition) if draft is not None else None
+        try:
+            return await self._write_status(obj, draft, verdict) if draft is not None else False
+        finally:
+            if verdict is not None and verdict.reason and verdict.answer != "after":
+                self._tell_error(obj, verdict, known)
+
+    async def _write_status(self, obj: Any, draft: StatusDraft, verdict: Verdict | None) -> bool:
         deleting = self._deleting
         if deleting is not None and verdict is not None and verdict.reason:
             deleting = (verdict.reason, verdict.message)
         draft.finish(self.ctx.now(), verdict, deleting=deleting)
         if not draft.differs:
-            return
+            return False
         try:
             await self._send_status(obj, draft)
         except Invalid as failure:
@@ -235,6 +278,7 @@ class Pass:
             if change.type in options.events_on and change.type != told_below and change.is_news:
                 kind: EventType = "Warning" if change.is_bad else "Normal"
                 self.ctx.record(kind, change.after.reason, change.after.message or change.type, about=obj)
+        return True
 
     async def _send_status(self, obj: Any, draft: StatusDraft) -> None:
         running, metadata = self.running, obj.metadata
@@ -253,6 +297,8 @@ class Pass:
                 return  # the object is gone
             running.note_own(answer.metadata.uid, answer.metadata.resource_version)
             write.done(answer)
+            metadata.resource_version = answer.metadata.resource_version
+            vars(obj)["_origin"] = origin(answer)
 
     def _tell_error(self, obj: Any, verdict: Verdict, known: tuple[str, int] | None) -> None:
         """One event when the reason changes; of an invalid spec, one for each generation."""

@@ -48,7 +48,7 @@ class _NotGiven:
         if name.startswith("__"):
             raise AttributeError(name)
         raise MachineError(
-            f"the machine's context has no {self._what}; pass context=OperatorContext(logger, client, recorder)"
+            f"the machine's context has no {self._what}; pass one: OperatorContext(logger, client, recorder, ctx)"
         )
 
     def __repr__(self) -> str:
@@ -57,6 +57,7 @@ class _NotGiven:
 
 _NO_CLIENT: Any = _NotGiven("client")
 _NO_RECORDER: Any = _NotGiven("recorder")
+_NO_PASS: Any = _NotGiven("pass of a controller")
 
 
 @dataclass(slots=True)
@@ -65,9 +66,8 @@ class OperatorContext(AppContext):
 
     client: Client = _NO_CLIENT
     recorder: Any = _NO_RECORDER
-    ctx: Context | None = None
-    """The context of the pass: cached reads, applies that are known to the cache. None in a test without a controller.
-    """
+    ctx: Context = _NO_PASS
+    """The context of the pass, given by a controller: `ctx.load`, cached reads, writes that are known to the cache."""
 
 
 @dataclass(slots=True)
@@ -82,6 +82,13 @@ class OperatorState(ResultState[Result], Generic[T]):
     """The object, once an action has loaded it; None until then, and when there is none."""
     namespace: str | None = None
     """The namespace of the object; None for kinds without."""
+
+    @property
+    def loaded(self) -> T:
+        """The object, where it must have been loaded."""
+        if self.instance is None:
+            raise MachineError(f"no action has loaded {self.resource_name or 'the object'} yet, or it is gone")
+        return self.instance
 
     def begin(self) -> None:
         """Empty error and result; everything else stays."""
@@ -143,9 +150,11 @@ def fsm_controller(
 ) -> Controller[Any]:
     """A controller whose reconciler is a machine: a new one for each pass, which loads its object by itself.
 
-    `options` are those of `controller`. The machine's context gets logger, client, recorder, clock and the pass's own
-    context; `m.state.resource_name` and `m.state.namespace` say which object it is about. `reconcile_timeout` is the
-    deadline of the run. Steps count as `fsm_transitions_total{machine,from,to,guard}`.
+    `await m.context.ctx.load(Kind)` does that: from then on children get their owner, and the status of the object is
+    written as that of any reconciler. `options` are those of `controller`. The machine's context gets logger, client,
+    recorder, clock and the pass's own context; `m.state.resource_name` and `m.state.namespace` say which object it is
+    about. `reconcile_timeout` is the deadline of the run. Steps are counted by
+    `fsm_transitions_total{machine,from,to,guard}`.
     """
     wanted: dict[str, Any] = {"raw": True, **options}
     return controller(kind, owns=owns, watches=watches, **wanted)(_Runner(machine, kind))

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from tests.integration.fsm.fsm_projects import flyball
-from tests.integration.fsm.test_simplejob_seed import COMMAND, DIAGRAM, HERE, PACKAGE
+from tests.integration.fsm.test_simplejob_seed import COMMAND, DIAGRAM, with_the_code_of_the_guide
 
 from flyball.api import DynamicObject, crd_of
 from flyball.client import MergePatch, ref
@@ -36,9 +36,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("simplejob-operator")
     shutil.copy(DIAGRAM, folder)
     flyball(folder, *COMMAND)
-    shutil.copy(HERE / "simplejob_code" / "api.py.txt", folder / "src/simplejob/api.py")
-    for name in ("actions", "guards", "extended_state"):
-        shutil.copy(HERE / "simplejob_code" / f"{name}.py.txt", folder / PACKAGE / f"{name}.py")
+    with_the_code_of_the_guide(folder)
     return folder
 
 
@@ -46,8 +44,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def package(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The generated package, imported."""
     monkeypatch.syspath_prepend(project / "src")
-    yield importlib.import_module("simplejob.controller.statemachine")
-    for name in [name for name in sys.modules if name.partition(".")[0] == "simplejob"]:
+    yield importlib.import_module("simplejob_seed.controller.statemachine")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "simplejob_seed"]:
         del sys.modules[name]
 
 
@@ -56,7 +54,7 @@ class Operator:
 
     def __init__(self, cluster: Cluster, package: ModuleType, clock: ManualClock) -> None:
         self.cluster, self.clock = cluster, clock
-        self.api: Any = importlib.import_module("simplejob.api")
+        self.api: Any = importlib.import_module("simplejob_seed.api")
         self.paths: list[tuple[str, ...]] = []
         machine, paths = package.SimpleJobReconciler, self.paths
 

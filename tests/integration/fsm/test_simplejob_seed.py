@@ -18,13 +18,14 @@ from tests.integration.fsm.fsm_projects import flyball, run, snapshot
 from flyball.errors import Conflict, NotFound, error_from
 from flyball.fsm.compile import compile_file
 
-HERE = Path(__file__).parent
-DIAGRAM = HERE / "diagrams" / "simplejob.puml"
+ROOT = Path(__file__).parents[3]
+DIAGRAM = ROOT / "operators" / "simplejob" / "simplejob_reconciler.uml"
+EXAMPLE = ROOT / "examples" / "simplejob_seed"
 COMMAND = (
-    *("generate", "-i", "simplejob.puml", "-o", "src/simplejob/controller"),
+    *("generate", "-i", "simplejob_reconciler.uml", "-o", "src/simplejob_seed/controller"),
     *("--operator", "--group", "jobs", "--api-version", "v1alpha1", "--api-kind", "SimpleJob"),
 )
-PACKAGE = "src/simplejob/controller/statemachine"
+PACKAGE = "src/simplejob_seed/controller/statemachine"
 
 pytestmark = pytest.mark.capability("S1")
 
@@ -35,10 +36,20 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("simplejob")
     shutil.copy(DIAGRAM, folder)
     flyball(folder, *COMMAND)
-    shutil.copy(HERE / "simplejob_code" / "api.py.txt", folder / "src/simplejob/api.py")
-    for name in ("actions", "guards", "extended_state"):
-        shutil.copy(HERE / "simplejob_code" / f"{name}.py.txt", folder / PACKAGE / f"{name}.py")
+    with_the_code_of_the_guide(folder)
     return folder
+
+
+def with_the_code_of_the_guide(folder: Path) -> None:
+    """Put what a person wrote over what was generated."""
+    shutil.copy(EXAMPLE / "src/simplejob_seed/api.py", folder / "src/simplejob_seed")
+    for name in ("actions", "guards", "extended_state"):
+        shutil.copy(EXAMPLE / PACKAGE / f"{name}.py", folder / PACKAGE)
+
+
+def test_the_example_is_what_the_generator_makes_of_the_diagram(project: Path) -> None:
+    made = (project / PACKAGE / "zz_generated_statemachine.py").read_text()
+    assert (EXAMPLE / PACKAGE / "zz_generated_statemachine.py").read_text() == made
 
 
 def test_the_diagram_compiles_with_the_three_expected_warnings() -> None:
@@ -55,9 +66,9 @@ def test_the_diagram_compiles_with_the_three_expected_warnings() -> None:
 def test_the_files_are_those_of_the_guide(project: Path) -> None:
     files = {str(path.relative_to(project)) for path in project.rglob("*.py")}
     assert files == {
-        "src/simplejob/__init__.py",
-        "src/simplejob/api.py",
-        "src/simplejob/controller/__init__.py",
+        "src/simplejob_seed/__init__.py",
+        "src/simplejob_seed/api.py",
+        "src/simplejob_seed/controller/__init__.py",
         *(f"{PACKAGE}/{name}.py" for name in ("__init__", "actions", "extended_state", "guards")),
         f"{PACKAGE}/zz_generated_statemachine.py",
         "tests/__init__.py",
@@ -108,15 +119,15 @@ class World:
 def package(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The generated package, imported."""
     monkeypatch.syspath_prepend(project / "src")
-    yield importlib.import_module("simplejob.controller.statemachine")
-    for name in [name for name in sys.modules if name.partition(".")[0] == "simplejob"]:
+    yield importlib.import_module("simplejob_seed.controller.statemachine")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "simplejob_seed"]:
         del sys.modules[name]
 
 
 @pytest.fixture
 def world(package: ModuleType) -> World:
     """A world with one SimpleJob in it."""
-    api = importlib.import_module("simplejob.api")
+    api = importlib.import_module("simplejob_seed.api")
     made = World()
     spec = api.SimpleJobSpec(command="exit 0", image="busybox")
     made.objects["SimpleJob", "demo"] = api.SimpleJob.new("demo", namespace="default", spec=spec)

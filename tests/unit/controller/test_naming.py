@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flyball.api import DynamicObject
-from flyball.controller.naming import child_labels, child_name, selector_labels, spec_hash
+from flyball.controller.naming import child_labels, child_name, instance_of, selector_labels, short_hash, spec_hash
 from flyball.k8s.apps.v1 import Deployment, DeploymentSpec
 from flyball.k8s.core.v1 import ConfigMap
 
@@ -55,3 +55,20 @@ def test_a_hash_of_the_intent() -> None:
     plain = DynamicObject({"kind": "Deployment", "spec": {"paused": True, "replicas": 3}})
     assert spec_hash(plain, include=["replicas"]) == spec_hash(one, include=["replicas"])
     assert len(spec_hash(one, length=8)) == 8
+
+
+def test_a_short_hash_is_stable_and_can_stand_in_a_name() -> None:
+    assert short_hash({"image": "busybox", "command": "true"}, "uid") == "dq8jn"
+    assert short_hash({"command": "true", "image": "busybox", "new": None}, "uid") == "dq8jn"
+    assert short_hash({"image": "busybox", "command": "false"}, "uid") != "dq8jn"
+    found = {short_hash(number) for number in range(1000)}
+    assert len(found) > 990
+    assert set("".join(found)) <= set("bcdfghjklmnpqrstvwxz2456789")
+    assert len(short_hash("x", length=8)) == 8
+
+
+def test_the_owner_is_found_by_the_labels_of_a_child() -> None:
+    owner = ConfigMap.new("demo")
+    child = ConfigMap.new("child", labels=child_labels(owner, manager="m"))
+    assert instance_of(child) == ["demo"]
+    assert instance_of(ConfigMap.new("stranger")) == []

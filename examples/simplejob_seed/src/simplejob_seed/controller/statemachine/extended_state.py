@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from flyball.fsm.operator import OperatorContext, OperatorState
 from flyball.k8s.batch.v1 import Job
 
-from simplejob.api import SimpleJob
+from simplejob_seed.api import SimpleJob
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from flyball.k8s.batch.v1 import Job, JobSpec
 from flyball.k8s.core.v1 import Container, PodSpec, PodTemplateSpec
 from flyball.k8s.meta.v1 import ObjectMeta, OwnerReference
 
-from simplejob.api import SimpleJob
+from simplejob_seed.api import SimpleJob
 
 if TYPE_CHECKING:
     from .zz_generated_statemachine import Machine
