@@ -18,7 +18,8 @@ What the room promises.
 Reading order: `request` (what a reconciler is told and may answer), `reconciler` and `definition` (what an author
 writes), `sources` and `predicates` (what wakes it), `queue` (which key is next), `running` (workers), `passes` (one
 pass), `context` (what it may do), `status`, `finalizers`, `failures` (what follows), `validity`, `ownership`, `naming`,
-`children`, `drift`, `workspace`, `events`; `runtime` is what a process has to provide, `threads` serves plain functions.
+`children`, `drift`, `workspace`, `events`; `runtime` is what a process has to provide, `threads` serves plain
+functions.
 """
 
 from __future__ import annotations
