@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import yaml
-from flyball.api import DynamicObject, crd_of
+from flyball.api import crd_of
 from flyball.client import Client
 from flyball.k8s.apiextensions.v1 import CustomResourceDefinition
 from flyball.k8s.rbac.v1 import ClusterRole
@@ -14,14 +10,7 @@ from flyball.testing import Cluster, eventually
 
 from myownshell.api import MyOwnShell
 
-CONFIG = Path(__file__).parents[1] / "config"
-
-
-def documents(folder: str) -> Iterator[DynamicObject]:
-    """Everything in the files of a folder, in the order of `kubectl apply -f`."""
-    for path in sorted((CONFIG / folder).glob("*.yaml")):
-        for one in yaml.safe_load_all(path.read_text()):
-            yield DynamicObject(one)
+from .world import documents
 
 
 async def apply(client: Client, folder: str) -> None:

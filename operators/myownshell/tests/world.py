@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
-from flyball.client import Client, MergePatch, ref
+import yaml
+from flyball.api import DynamicObject
+from flyball.client import Client, HttpRequest, HttpResponse, Interceptor, MergePatch, ref
+from flyball.client.transport import Send
 from flyball.clock import Clock, ManualClock
 from flyball.controller import Controller
-from flyball.errors import NotFound
+from flyball.errors import ConnectionLost, NotFound
 from flyball.k8s.apps.v1 import Deployment
 from flyball.k8s.core.v1 import ConfigMap, Container, Pod, PodSpec, PodStatus
 from flyball.k8s.events.v1 import Event
 from flyball.k8s.meta.v1 import ObjectMeta
-from flyball.manager import Manager
+from flyball.manager import Manager, Options
 from flyball.testing import Cluster, eventually, running
 from flyball.testing.binaries import BinariesMissing, find_binaries
 
@@ -28,10 +31,53 @@ from myownshell.children import selector_of
 from myownshell.controller import operator
 
 T = TypeVar("T")
+When = Literal["before", "after"]
+
+_QUIET = Options(health_port=-1, metrics_port=-1, max_block=0.0, memory_growth=0.0, grace=0.0)
 
 NAME = "myownshell-sample"
+ACCOUNT = "system:serviceaccount:myownshell-system:myownshell"
+"""Whom config/rbac gives its rights."""
 USER = "myownshell"
 """As whom the operator works, so that what it does can be told from what others do."""
+
+
+class Process:
+    """A life of the operator that is written down, and may end at one of its writes.
+
+    `point` counts from 1 (0: never); it ends before the write is sent, or after it was done and before its answer came.
+    """
+
+    def __init__(self, point: int = 0, when: When = "before") -> None:
+        self.point, self.when = point, when
+        self.writes: list[str] = []
+        self.dead = asyncio.Event()
+
+    async def __call__(self, request: HttpRequest, send: Send) -> HttpResponse:
+        """Reads pass while it lives; events for people are no writes of this kind."""
+        if self.dead.is_set():
+            raise ConnectionLost("the process is dead")
+        if request.method == "GET" or "events.k8s.io" in request.path:
+            return await send(request)
+        self.writes.append(f"{request.method} {request.path.rpartition('/apis')[2].rpartition('/api')[2]}")
+        if len(self.writes) != self.point:
+            return await send(request)
+        if self.when == "after":
+            await (await send(request)).read()
+        self.dead.set()
+        raise ConnectionLost("the process is dead")
+
+    @property
+    def changes(self) -> list[str]:
+        """Its writes but those of the status."""
+        return [one for one in self.writes if not one.endswith("/status")]
+
+
+def documents(folder: str) -> Iterator[DynamicObject]:
+    """Everything in the files of a folder of config/, in the order of `kubectl apply -f`."""
+    for path in sorted((Path(__file__).parents[1] / "config" / folder).glob("*.yaml")):
+        for one in yaml.safe_load_all(path.read_text()):
+            yield DynamicObject(one)
 
 
 @dataclass
@@ -46,8 +92,8 @@ class World:
     """The cluster in the box, if it is one."""
     plays: bool
     """Deployments progress: there are controllers and a kubelet."""
-    mine: Client
-    """The operator's own way in."""
+    way_in: Callable[[Sequence[Interceptor]], Client]
+    """The operator's own way in, which can be looked upon and cut."""
 
     # -- time
 
@@ -91,12 +137,15 @@ class World:
 
     @asynccontextmanager
     async def operator(
-        self, made: Controller[MyOwnShell] | None = None, client: Client | None = None
+        self, made: Controller[MyOwnShell] | None = None, *, process: Process | None = None
     ) -> AsyncGenerator[Manager]:
         """The operator at work: every write beyond one in a pass is an error."""
         made = made or operator()
         made.options = replace(made.options, write_budget=1)
-        async with running(client or self.mine, made, clock=self.clock, definitions=False) as manager:
+        async with (
+            self.way_in([process] if process is not None else []) as client,
+            running(client, made, clock=self.clock, definitions=False, options=_QUIET) as manager,
+        ):
             yield manager
 
     # -- what there is

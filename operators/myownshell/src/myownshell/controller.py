@@ -20,7 +20,7 @@ from flyball.k8s.core.v1 import ConfigMap, Pod
 from myownshell.api import GROUP, MyOwnShell
 from myownshell.children import APP, OWNER, deployment_of, selector_of, settings_of
 from myownshell.lifetime import Lifetime, lifetime_of, time_of
-from myownshell.report import is_ready, report
+from myownshell.report import is_ready, report, report_closing
 
 FINALIZER = f"myownshell.{GROUP}/finalizer"
 DRAINED_SINCE = f"{GROUP}/drained-since"
@@ -37,7 +37,8 @@ class Shells:
 
     async def reconcile(self, shell: MyOwnShell, ctx: Context) -> None:
         """One change of the world at most; its event brings the next pass."""
-        lifetime = await self._lifetime(shell, ctx)
+        notebook = next(iter(await ctx.owned(ConfigMap)), None)
+        lifetime = lifetime_of(shell, notebook, ctx.now())
         deployment = deployment_of(shell, 0 if lifetime.over else shell.spec.size, restricted=self.restricted_pods)
         settings = settings_of(shell, lifetime.notes)
         troubles: dict[str, NameConflict | ChildTerminating] = {}
@@ -50,19 +51,23 @@ class Shells:
             if done.changed:
                 self._tell(shell, ctx, done, lifetime)
                 break
-        await self._report(shell, ctx, lifetime)
+        contested_until = self.repairs.until(shell.metadata.uid, ctx.now())
+        report(shell, *await self._found(shell, ctx), lifetime, contested=contested_until is not None)
+        ctx.measure("myownshell_shells_ready", shell.status.ready_replicas)
         if isinstance(conflict := troubles.get(deployment.kind), NameConflict):
             shell.status.set_condition("Available", False, reason="NameConflict", message=str(conflict))
-        for when in (lifetime.end if not lifetime.over else None, self.repairs.until(shell.metadata.uid, ctx.now())):
-            if when is not None:
-                ctx.requeue(at=when)
+        for moment in (None if lifetime.over else lifetime.end, contested_until):
+            if moment is not None:
+                ctx.requeue(at=moment)
         if troubles:
             raise next(iter(troubles.values()))
 
     async def drain(self, shell: MyOwnShell, ctx: Context) -> Result | None:
         """Close the shells and wait for that; nothing is made any more."""
         deadline = await self._close(shell, ctx) + DRAIN_TIME
-        pods = await self._report(shell, ctx, await self._lifetime(shell, ctx))
+        deployment, pods = await self._found(shell, ctx)
+        report_closing(shell, deployment, pods)
+        ctx.measure("myownshell_shells_ready", shell.status.ready_replicas)
         open_shells = sorted(pod.metadata.name for pod in pods if is_ready(pod))
         if not open_shells:
             ctx.record("Normal", "Drained", "all shells are closed")
@@ -76,16 +81,13 @@ class Shells:
     async def _close(self, shell: MyOwnShell, ctx: Context) -> datetime:
         """Scale to 0; since when that is so."""
         for deployment in await ctx.owned(Deployment):
-            since = time_of(deployment.metadata.annotations.get(DRAINED_SINCE)) or ctx.now()
-            if deployment.spec.replicas or DRAINED_SINCE not in deployment.metadata.annotations:
-                noted = {"metadata": {"annotations": {DRAINED_SINCE: since.isoformat()}}, "spec": {"replicas": 0}}
-                await ctx.patch(deployment, MergePatch(noted))
+            noted = time_of(deployment.metadata.annotations.get(DRAINED_SINCE))
+            since = noted or ctx.now()
+            if deployment.spec.replicas or noted is None:
+                note = {"annotations": {DRAINED_SINCE: since.isoformat()}}
+                await ctx.patch(deployment, MergePatch({"metadata": note, "spec": {"replicas": 0}}))
             return since
         return shell.metadata.deletion_timestamp or ctx.now()
-
-    async def _lifetime(self, shell: MyOwnShell, ctx: Context) -> Lifetime:
-        (notebook, *_) = [*await ctx.owned(ConfigMap), None]
-        return lifetime_of(shell, notebook, ctx.now())
 
     def _tell(self, shell: MyOwnShell, ctx: Context, done: Ensured[Deployment | ConfigMap], lifetime: Lifetime) -> None:
         """An event about what was done, and the numbers."""
@@ -106,14 +108,9 @@ class Shells:
             elif before != after:
                 ctx.record("Normal", "Scaled", f"from {before} to {after}")
 
-    async def _report(self, shell: MyOwnShell, ctx: Context, lifetime: Lifetime) -> list[Pod]:
-        """Put what is there into the status; return all pods."""
-        (deployment, *_) = [*await ctx.owned(Deployment), None]
-        pods = await ctx.list(Pod, labels=selector_of(shell))
-        contested = self.repairs.until(shell.metadata.uid, ctx.now()) is not None
-        report(shell, deployment, pods, lifetime, contested=contested)
-        ctx.measure("myownshell_shells_ready", shell.status.ready_replicas)
-        return pods
+    async def _found(self, shell: MyOwnShell, ctx: Context) -> tuple[Deployment | None, list[Pod]]:
+        deployment = next(iter(await ctx.owned(Deployment)), None)
+        return deployment, await ctx.list(Pod, labels=selector_of(shell))
 
 
 def _group_of(field: str) -> str:

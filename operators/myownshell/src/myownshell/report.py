@@ -22,19 +22,33 @@ def report(
     shell: MyOwnShell, deployment: Deployment | None, pods: Sequence[Pod], lifetime: Lifetime, *, contested: bool
 ) -> None:
     """Put into the status what was found."""
-    status, found = shell.status, deployment.status if deployment is not None else DeploymentStatus()
-    staying = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
-    status.replicas, status.ready_replicas = found.replicas or 0, found.ready_replicas or 0
-    status.selector = label_text(selector_of(shell))
-    status.shells, _ = bounded([pod.metadata.name for pod in staying if is_ready(pod)], 20)
-    status.connect = None
-    if status.shells:
-        place = f"-n {shell.metadata.namespace} {status.shells[0]}"
-        status.connect = f"kubectl exec -it {place} -- {shell.spec.shell}"
+    status, open_shells = shell.status, _counted(shell, deployment, pods)
+    if open_shells:
+        status.connect = f"kubectl exec -it -n {shell.metadata.namespace} {open_shells[0]} -- {shell.spec.shell}"
     status.expires_at = lifetime.end
     _available(shell, lifetime)
     _progressing(shell, deployment)
-    _degraded(shell, found, staying, contested)
+    _degraded(shell, deployment.status if deployment is not None else DeploymentStatus(), pods, contested)
+
+
+def report_closing(shell: MyOwnShell, deployment: Deployment | None, pods: Sequence[Pod]) -> None:
+    """The same for a shell that is being deleted; what its spec says does not matter any more."""
+    _counted(shell, deployment, pods)
+    shell.status.set_condition("Available", False, reason="ScaledToZero", message="the shells are being closed")
+    shell.status.set_condition("Progressing", True, reason="Deleting", message="the shells are being closed")
+
+
+def _counted(shell: MyOwnShell, deployment: Deployment | None, pods: Sequence[Pod]) -> list[str]:
+    status, found = shell.status, deployment.status if deployment is not None else DeploymentStatus()
+    status.replicas, status.ready_replicas = found.replicas or 0, found.ready_replicas or 0
+    status.selector = label_text(selector_of(shell))
+    status.shells, _ = bounded([pod.metadata.name for pod in pods if is_ready(pod) and _stays(pod)], 20)
+    status.connect = None
+    return status.shells
+
+
+def _stays(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is None
 
 
 def _available(shell: MyOwnShell, lifetime: Lifetime) -> None:
@@ -53,9 +67,7 @@ def _available(shell: MyOwnShell, lifetime: Lifetime) -> None:
 
 def _progressing(shell: MyOwnShell, deployment: Deployment | None) -> None:
     status = shell.status
-    if shell.metadata.deletion_timestamp is not None:
-        status.set_condition("Progressing", True, reason="Deleting", message="the shells are being closed")
-    elif deployment is None or not _is_rolled_out(deployment):
+    if deployment is None or not _is_rolled_out(deployment):
         status.set_condition("Progressing", True, reason="RollingOut", message="shells are being opened or closed")
     else:
         status.set_condition("Progressing", False, reason="Stable")
@@ -79,7 +91,7 @@ def _degraded(shell: MyOwnShell, found: DeploymentStatus, pods: Sequence[Pod], c
     elif failure is not None and failure.status == "True":
         status.set_condition("Degraded", True, reason="ReplicaFailure", message=failure.message or "")
     elif progress is not None and progress.reason == "ProgressDeadlineExceeded":
-        told = dict.fromkeys([progress.message or "", *map(_waits_for, pods)])
+        told = dict.fromkeys([progress.message or "", *(_waits_for(pod) for pod in pods if _stays(pod))])
         message = "; ".join(one for one in told if one)
         status.set_condition("Degraded", True, reason="ProgressDeadlineExceeded", message=message)
     else:
