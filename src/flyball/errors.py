@@ -28,6 +28,7 @@ __all__ = [
     "AlreadyExists",
     "ApiError",
     "BadRequest",
+    "CommandFailed",
     "ConfigError",
     "Conflict",
     "ConnectError",
@@ -106,6 +107,23 @@ class MalformedAnswer(TransportError):
 
 class CredentialError(ConfigError, TransportError):
     """The credentials a request needed could not be had: exec plugin, token file, certificate."""
+
+
+class CommandFailed(FlyballError):
+    """A command in a container ended with another exit code than 0, and the caller had asked for success."""
+
+    def __init__(self, action: str, exit_code: int, stdout: bytes, stderr: bytes) -> None:
+        """`action` says what was run, and where."""
+        super().__init__(action, exit_code)
+        self.action = action
+        self.exit_code = exit_code
+        self.stdout = stdout
+        self.stderr = stderr
+
+    def __str__(self) -> str:
+        told = f"{self.action}: exit code {self.exit_code}"
+        last = one_line((self.stderr or self.stdout)[-400:].decode("utf-8", "replace"))
+        return f"{told}: {last}" if last else f"{told}; it wrote nothing that would say why"
 
 
 class TerminalError(FlyballError):

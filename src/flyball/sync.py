@@ -17,6 +17,9 @@ awaited or iterated there are two methods:
 | `async for pod in client.list(Pod)` | `for pod in client.iterate(Pod)` |
 | `await client.logs("web-0")` | `client.logs("web-0")` |
 | `async for line in client.logs("web-0", follow=True)` | `for line in client.follow_logs("web-0")` |
+| `await client.exec("web-0", ["ls"])` | `client.exec("web-0", ["ls"])` |
+| `async with client.exec("web-0", ["sh"]) as shell` | `with client.open_exec("web-0", ["sh"]) as shell` |
+| `async with client.attach("web-0") as process` | `with client.attach("web-0") as process` |
 
 Ctrl-C while waiting cancels the request. `on_warning`, interceptors and the like are called in the client's thread.
 """
@@ -41,12 +44,14 @@ from flyball.client.arguments import (
     WatchArgs,
     WriteArgs,
 )
+from flyball.client.blocking import BlockingProcess
 from flyball.client.client import Addressed, O, R, T, W
 from flyball.client.config import ClusterConfig
 from flyball.client.discovery import ServedKind
 from flyball.client.kinds import Kind, Ref
 from flyball.client.listing import ListResult
 from flyball.client.patches import Patch
+from flyball.client.processes import ExecResult
 from flyball.client.refusals import RefusedRequest
 from flyball.client.retry import Retry
 from flyball.client.server_warnings import OnWarning
@@ -363,6 +368,65 @@ class Client:
             timeout=timeout,
         )
         return self._each(aiter(lines))
+
+    def exec(
+        self,
+        pod: Addressed | str,
+        command: Sequence[str],
+        *,
+        namespace: str | None = None,
+        container: str | None = None,
+        stdin: bytes | str | bool = False,
+        tty: bool = False,
+        check: bool = False,
+        timeout: float | None = None,
+    ) -> ExecResult:
+        """Run a command in a container to its end."""
+
+        async def run() -> ExecResult:
+            return await self._client.exec(
+                pod,
+                command,
+                namespace=namespace,
+                container=container,
+                stdin=stdin,
+                tty=tty,
+                check=check,
+                timeout=timeout,
+            )
+
+        return self._wait(run())
+
+    def open_exec(
+        self,
+        pod: Addressed | str,
+        command: Sequence[str],
+        *,
+        namespace: str | None = None,
+        container: str | None = None,
+        stdin: bytes | str | bool = False,
+        tty: bool = False,
+        timeout: float | None = None,
+    ) -> BlockingProcess:
+        """Run a command in a container and talk with it: `with client.open_exec(...) as process`."""
+        made = self._client.exec(
+            pod, command, namespace=namespace, container=container, stdin=stdin, tty=tty, timeout=timeout
+        )
+        return BlockingProcess(made, self._wait)
+
+    def attach(
+        self,
+        pod: Addressed | str,
+        *,
+        namespace: str | None = None,
+        container: str | None = None,
+        stdin: bytes | str | bool = False,
+        tty: bool = False,
+        timeout: float | None = None,
+    ) -> BlockingProcess:
+        """Join the process that a container runs: `with client.attach(...) as process`."""
+        made = self._client.attach(pod, namespace=namespace, container=container, stdin=stdin, tty=tty, timeout=timeout)
+        return BlockingProcess(made, self._wait)
 
     def request(
         self,

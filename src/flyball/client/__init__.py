@@ -17,7 +17,7 @@ What it promises.
 
 Reading order: `kinds` (what may be asked for), `client` (the verbs), `session` (the way of a request), `transport` and
 `http_transport` (what carries it), `retry` and `interceptors` (what stands between); then `listing`, `watch`, `logs`,
-`writes` and `patches`, `discovery`; for where and as whom: `config`, `kubeconfig`, `credentials`, `tls`.
+`processes`, `writes` and `patches`, `discovery`; for where and as whom: `config`, `kubeconfig`, `credentials`, `tls`.
 
 It does not cache, and does not reconnect a watch: that is the next room's work. `flyball.sync` is the same for programs
 without an event loop.
@@ -34,11 +34,12 @@ from flyball.client.kinds import ALL_NAMESPACES, Kind, Ref, dynamic, metadata_of
 from flyball.client.listing import Listing, ListResult
 from flyball.client.logs import Logs
 from flyball.client.patches import JsonPatch, MergePatch, Patch, StrategicPatch
+from flyball.client.processes import Exec, ExecResult, Output, Process
 from flyball.client.refusals import RefusedRequest, UnknownKind, UnregisteredKind
 from flyball.client.retry import Retry, RetryPolicy
 from flyball.client.server_warnings import ServerWarning
 from flyball.client.subresources import ScaleState, Token
-from flyball.client.transport import HttpRequest, HttpResponse, Interceptor, Send, Transport
+from flyball.client.transport import HttpRequest, HttpResponse, Interceptor, Send, Transport, Upgraded
 from flyball.client.watch import Watch, WatchEvent
 
 __all__ = [
@@ -46,6 +47,8 @@ __all__ = [
     "Client",
     "ClusterConfig",
     "Discovery",
+    "Exec",
+    "ExecResult",
     "HttpRequest",
     "HttpResponse",
     "HttpTransport",
@@ -56,7 +59,9 @@ __all__ = [
     "Listing",
     "Logs",
     "MergePatch",
+    "Output",
     "Patch",
+    "Process",
     "RateLimit",
     "Ref",
     "RefusedRequest",
@@ -71,6 +76,7 @@ __all__ = [
     "Transport",
     "UnknownKind",
     "UnregisteredKind",
+    "Upgraded",
     "Watch",
     "WatchEvent",
     "dynamic",

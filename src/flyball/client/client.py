@@ -25,6 +25,7 @@ from flyball.client.kinds import Kind, Ref, kind_from, ref_of
 from flyball.client.listing import Listing, ListResult
 from flyball.client.logs import Logs, log_query
 from flyball.client.patches import Patch
+from flyball.client.processes import Exec
 from flyball.client.retry import Retry
 from flyball.client.selectors import FieldQuery, LabelQuery, field_text, label_text
 from flyball.client.server_warnings import OnWarning
@@ -360,6 +361,64 @@ class Client:
         )
         found = subresources.pods(pod) if isinstance(pod, str) else _addressed(pod)
         return Logs(self._session, found, namespace, query, timeout)
+
+    def exec(
+        self,
+        pod: Addressed | str,
+        command: Sequence[str],
+        *,
+        namespace: str | None = None,
+        container: str | None = None,
+        stdin: bytes | str | bool = False,
+        tty: bool = False,
+        check: bool = False,
+        timeout: float | None = None,
+    ) -> Exec:
+        """Run a command in a container: `await` for its end, `async with` to talk with it; see `processes`.
+
+        `stdin` is what it reads, and then the end of its input; or True in `async with`, where `write` and `finish`
+        do that. With `check`, another exit code than 0 raises `CommandFailed`. `timeout` is for the connection to come
+        about; a command may run as long as it likes.
+        """
+        found = subresources.pods(pod) if isinstance(pod, str) else _addressed(pod)
+        return Exec(
+            self._session,
+            found,
+            namespace,
+            command=command,
+            container=container,
+            stdin=stdin,
+            tty=tty,
+            check=check,
+            timeout=timeout,
+        )
+
+    def attach(
+        self,
+        pod: Addressed | str,
+        *,
+        namespace: str | None = None,
+        container: str | None = None,
+        stdin: bytes | str | bool = False,
+        tty: bool = False,
+        timeout: float | None = None,
+    ) -> Exec:
+        """Join the process that a container runs: `async with` to talk with it, `await` for all it writes to its end.
+
+        `stdin` and `tty` must be what the container itself has.
+        """
+        found = subresources.pods(pod) if isinstance(pod, str) else _addressed(pod)
+        return Exec(
+            self._session,
+            found,
+            namespace,
+            command=None,
+            container=container,
+            stdin=stdin,
+            tty=tty,
+            check=False,
+            timeout=timeout,
+        )
 
     async def request(
         self,

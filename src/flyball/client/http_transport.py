@@ -18,6 +18,7 @@ from flyball.client.failures import CONNECT_SECONDS, expired_certificate, refuse
 from flyball.client.proxies import proxy_of
 from flyball.client.tls import Tls
 from flyball.client.transport import HttpRequest, HttpResponse
+from flyball.client.websockets import OpenSocket, open_socket
 from flyball.clock import Clock, RealClock
 from flyball.errors import TlsError, TransportError
 
@@ -73,6 +74,7 @@ class HttpTransport:
             "Accept-Encoding": "identity" if config.disable_compression else "gzip",
         }
         self._session: aiohttp.ClientSession | None = None
+        self._sockets: list[OpenSocket] = []
         self._closed = False
 
     async def send(self, request: HttpRequest) -> HttpResponse:
@@ -86,6 +88,9 @@ class HttpTransport:
     async def close(self) -> None:
         """Close all connections."""
         self._closed = True
+        for socket in self._sockets:
+            await socket.close()
+        self._sockets.clear()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -114,8 +119,10 @@ class HttpTransport:
         before = self._tls.context(identity.certificate)
         return self._tls.context(identity.certificate, insist=True) is not before
 
-    async def _send_as(self, identity: Identity, request: HttpRequest) -> _Answer:
+    async def _send_as(self, identity: Identity, request: HttpRequest) -> HttpResponse:
         silence = self._timeout if request.timeout is None else request.timeout
+        if request.upgrade:
+            return await self._upgrade_as(identity, request, silence)
         session = self._session or self._open()
         body = request.body
         try:
@@ -134,9 +141,32 @@ class HttpTransport:
             raise self._failure(error, request.action, silence) from error
         return _Answer(raw, self, request.action, silence)
 
-    def _open(self) -> aiohttp.ClientSession:
+    async def _upgrade_as(self, identity: Identity, request: HttpRequest, silence: float) -> HttpResponse:
+        self._expect_open()
+        self._sockets = [one for one in self._sockets if not one.closed]
+        try:
+            answer = await open_socket(
+                self._url(request),
+                request.upgrade,
+                headers=self._headers_of(identity, request.headers),
+                timeout=self._timeouts.get(silence) or self._timeout_of(silence),
+                tls=self._tls.context(identity.certificate) if self._tls is not None else True,
+                server_hostname=self.config.tls_server_name,
+                proxy=self._proxy,
+                clock=self._clock,
+            )
+        except _FAILURES as error:
+            raise self._failure(error, request.action, silence) from error
+        if isinstance(answer, OpenSocket):
+            self._sockets.append(answer)
+        return answer
+
+    def _expect_open(self) -> None:
         if self._closed:
             raise TransportError("the client is closed; make a new one", host=self.host)
+
+    def _open(self) -> aiohttp.ClientSession:
+        self._expect_open()
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, resolver=aiohttp.ThreadedResolver())
         self._session = aiohttp.ClientSession(
             connector=connector,

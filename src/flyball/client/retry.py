@@ -9,8 +9,9 @@ What is repeated:
 | 502, 503, 504, and 500 with `Retry-After` | GET and HEAD |
 | connection lost before the answer | GET and HEAD |
 
-Everything else is the caller's to judge: after a lost answer to a write nobody knows whether it happened. The server's
-`Retry-After` is honoured; without one the pause doubles, with jitter, so that many clients do not come back as one.
+A GET that asks for a WebSocket (`exec`) counts as a write. Everything else is the caller's to judge: after a lost
+answer to a write nobody knows whether it happened. The server's `Retry-After` is honoured; without one the pause
+doubles, with jitter, so that many clients do not come back as one.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Retry:
     def _pause_after_failure(
         self, request: HttpRequest, error: TransportError, attempt: int, begun: float
     ) -> float | None:
-        if isinstance(error, ConnectionLost) and request.method not in _READS:
+        if isinstance(error, ConnectionLost) and not _only_reads(request):
             return None
         return self._pause(None, attempt, begun)
 
@@ -103,7 +104,7 @@ class Retry:
         if status == 429:
             again = not (request.method == "POST" and request.path.endswith("/eviction"))
         else:
-            again = request.method in _READS and (status in _TROUBLE or (status == 500 and asked is not None))
+            again = _only_reads(request) and (status in _TROUBLE or (status == 500 and asked is not None))
         return self._pause(asked, attempt, begun) if again else None
 
     def _pause(self, asked: float | None, attempt: int, begun: float) -> float | None:
@@ -116,6 +117,10 @@ class Retry:
             pause = max(pause, asked + policy.first_pause * jitter)
         left = begun + policy.patience - self._clock.monotonic()
         return pause if pause <= left else None
+
+
+def _only_reads(request: HttpRequest) -> bool:
+    return request.method in _READS and not request.upgrade
 
 
 async def _drop(answer: HttpResponse) -> None:

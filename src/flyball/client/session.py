@@ -128,13 +128,14 @@ class Session:
         body: bytes | None = None,
         content_type: str = "application/json",
         timeout: float | None = None,
+        upgrade: tuple[str, ...] = (),
     ) -> HttpRequest:
         """A request with the headers and the time-out of this client."""
         headers = {**self.options.headers, "Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type
         patience = timeout if timeout is not None else self.options.timeout
-        return HttpRequest(method, path, query, headers, body, patience, action)
+        return HttpRequest(method, path, query, headers, body, patience, action, upgrade)
 
     def read(self, target: Target[T], raw: bytes, action: str) -> T:
         """One object of an answer, made anew from its bytes."""

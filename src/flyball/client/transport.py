@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
-__all__ = ["HttpRequest", "HttpResponse", "Interceptor", "Send", "Transport"]
+from flyball.framing import WebSocket
+
+__all__ = ["HttpRequest", "HttpResponse", "Interceptor", "Send", "Transport", "Upgraded"]
 
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
@@ -34,6 +36,9 @@ class HttpRequest:
     default, `math.inf` is no limit."""
     action: str = ""
     """What is being done, for messages: `apply Deployment default/demo`."""
+    upgrade: tuple[str, ...] = ()
+    """The subprotocols, best first, in which a WebSocket is wanted instead of an answer: that is `Upgraded` then, with
+    status 101. Whatever else comes is the server's refusal."""
 
 
 class HttpResponse(Protocol):
@@ -61,6 +66,15 @@ class HttpResponse(Protocol):
 
     async def close(self) -> None:
         """Drop what has not been read; may be called at any time, and twice."""
+        ...
+
+
+class Upgraded(HttpResponse, Protocol):
+    """The answer to a request for a WebSocket that was granted; `close` ends the WebSocket."""
+
+    @property
+    def socket(self) -> WebSocket:
+        """Our end of it."""
         ...
 
 

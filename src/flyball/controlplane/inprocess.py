@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from multidict import CIMultiDict
 
 from flyball.client.transport import HttpRequest
-from flyball.controlplane.apiserver.request import Answer, Request, User
+from flyball.controlplane.apiserver.request import Answer, Request, Upgrade, User
 from flyball.controlplane.apiserver.server import ApiServer
+from flyball.controlplane.apiserver.streaming import Sessions
 from flyball.errors import ConnectionLost
+from flyball.framing import WebSocket, socket_pair
 
 __all__ = ["InProcess"]
+
+_log = logging.getLogger("flyball.apiserver.inprocess")
 
 
 class InProcess:
@@ -29,10 +34,15 @@ class InProcess:
     async def send(self, request: HttpRequest) -> _Response:
         """Hand the request over; the answer is like one that came over the network."""
         headers = {name.lower(): value for name, value in request.headers.items()}
+        if request.upgrade:
+            headers |= {"connection": "Upgrade", "upgrade": "websocket"}
+            headers["sec-websocket-protocol"] = ", ".join(request.upgrade)
         asked = Request(request.method, request.path, tuple(request.query), headers, request.body or b"")
         answer = await self._server.handle(asked, self._user)
         if answer.cut == 0:
             raise _broken_off()
+        if answer.upgrade is not None:
+            return _Upgraded(answer, answer.upgrade, self._server.sessions)
         return _Response(answer)
 
     async def close(self) -> None:
@@ -72,6 +82,7 @@ class _Response:
             raise _broken_off() from None
 
     async def close(self) -> None:
+        """Let go of what was not read."""
         close: Any = getattr(self._answer.stream, "aclose", None)
         while close is not None:
             try:
@@ -79,3 +90,29 @@ class _Response:
                 return
             except RuntimeError:
                 await asyncio.sleep(0)  # a reader that was cancelled is still on its way out
+
+
+class _Upgraded(_Response):
+    """A WebSocket to the server, which talks in a task of its own."""
+
+    def __init__(self, answer: Answer, upgrade: Upgrade, sessions: Sessions) -> None:
+        super().__init__(answer)
+        self.socket, theirs = socket_pair(upgrade.protocol)
+        self._talking = asyncio.ensure_future(_talk(upgrade, theirs))
+        sessions.add(self._talking)
+
+    async def close(self) -> None:
+        await self.socket.close()
+        self._talking.cancel()
+        await asyncio.gather(self._talking, return_exceptions=True)
+
+
+async def _talk(upgrade: Upgrade, socket: WebSocket) -> None:
+    try:
+        await upgrade.talk(socket)
+    except ConnectionAbortedError:
+        _log.debug("a connection was broken off on purpose")
+    except Exception:
+        _log.exception("a connection failed inside of the server")
+    finally:
+        await socket.close()

@@ -56,6 +56,6 @@ HEADERS: Final = {
 
 OTHERS: Final = {
     "protobuf and CBOR answers": "JSON or YAML is sent instead where the client accepts it, else 406",
-    "pods/exec, attach, portforward, proxy; services/proxy; nodes/proxy": "501",
+    "pods/portforward, pods/proxy, services/proxy, nodes/proxy": "501",
     "spec.conversion.strategy Webhook": "several versions are served with the strategy None only",
 }

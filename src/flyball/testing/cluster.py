@@ -24,10 +24,10 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from flyball.client.client import Client
-from flyball.client.transport import HttpRequest, HttpResponse, Transport
+from flyball.client.transport import HttpRequest, HttpResponse, Transport, Upgraded
 from flyball.clock import Clock
 from flyball.controlplane.apiserver.faults import Faults
 from flyball.controlplane.apiserver.request import User
@@ -36,6 +36,8 @@ from flyball.controlplane.bootstrap import ADMIN
 from flyball.controlplane.cluster import EmbeddedCluster
 from flyball.controlplane.inprocess import InProcess
 from flyball.errors import FlyballError
+from flyball.framing import WebSocket
+from flyball.framing.sockets import NORMAL
 from flyball.testing.record import Requests
 
 if TYPE_CHECKING:
@@ -404,7 +406,8 @@ class _Inside:
         if home is None or home is asyncio.get_running_loop():
             await cluster.start()
             return await self._direct.send(request)
-        return _Across(await _in(home, self._direct.send(request)), home)
+        answer = await _in(home, self._direct.send(request))
+        return _UpgradedAcross(answer, home) if request.upgrade and answer.status == 101 else _Across(answer, home)
 
     async def close(self) -> None:
         """Hold nothing that could be let go."""
@@ -432,6 +435,30 @@ class _Across:
 
     async def close(self) -> None:
         await _in(self._home, self._answer.close())
+
+
+class _UpgradedAcross(_Across):
+    """A WebSocket that leads into another event loop."""
+
+    def __init__(self, answer: HttpResponse, home: asyncio.AbstractEventLoop) -> None:
+        super().__init__(answer, home)
+        self.socket: WebSocket = _SocketAcross(cast("Upgraded", answer).socket, home)
+
+
+class _SocketAcross:
+    def __init__(self, socket: WebSocket, home: asyncio.AbstractEventLoop) -> None:
+        self._socket = socket
+        self._home = home
+        self.protocol = socket.protocol
+
+    async def send(self, data: bytes) -> None:
+        await _in(self._home, self._socket.send(data))
+
+    async def receive(self) -> bytes | None:
+        return await _in(self._home, self._socket.receive())
+
+    async def close(self, code: int = NORMAL, reason: str = "") -> None:
+        await _in(self._home, self._socket.close(code, reason))
 
 
 async def _next(parts: AsyncIterator[bytes]) -> bytes | None:

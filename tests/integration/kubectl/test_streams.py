@@ -1,9 +1,15 @@
-"""kubectl reads logs from Pods of a test kubelet: what a person types, end to end over TLS."""
+"""kubectl looks into Pods of a test kubelet: logs, commands, files. What a person types, end to end over TLS."""
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
+import select
+import struct
 import subprocess
+import termios
 from collections.abc import Callable, Coroutine, Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -37,10 +43,10 @@ class Kubectl:
     def __init__(self, program: Path, cluster: Cluster, cache: Path) -> None:
         self.cluster = cluster
         self.kubelet = Kubelet()
-        self._start = [str(program), f"--kubeconfig={cluster.kubeconfig}", f"--cache-dir={cache}"]
+        self.command = [str(program), f"--kubeconfig={cluster.kubeconfig}", f"--cache-dir={cache}"]
 
     def run(self, *words: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run([*self._start, *words], input=stdin, capture_output=True, timeout=60, check=False)
+        return subprocess.run([*self.command, *words], input=stdin, capture_output=True, timeout=60, check=False)
 
     def __call__(self, *words: str) -> str:
         done = self.run(*words)
@@ -53,7 +59,7 @@ class Kubectl:
         return done.stderr.decode().strip()
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([*self._start, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen([*self.command, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def pod(self, name: str, *containers: str, **more: Any) -> None:
         cluster = self.cluster
@@ -80,6 +86,53 @@ class Kubectl:
             self.kubelet.journal(pod, container).end()
 
         self.within(end())
+
+
+class Terminal:
+    """kubectl in a terminal, with somebody before it."""
+
+    def __init__(self, kubectl: Kubectl, columns: int, rows: int, *words: str) -> None:
+        self._ours, theirs = pty.openpty()
+        self.resize(columns, rows)
+        self.shown = b""
+        self._process = subprocess.Popen(
+            [*kubectl.command, *words], stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=_lead
+        )
+        os.close(theirs)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._ours)
+
+    def resize(self, columns: int, rows: int) -> None:
+        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def sees(self, text: str) -> None:
+        while text.encode() not in self.shown:
+            ready, _, _ = select.select([self._ours], [], [], 30)
+            assert ready, f"{text!r} is not shown: {self.shown!r}"
+            self.shown += os.read(self._ours, 4096)
+
+    def wait(self) -> int:
+        while True:
+            try:
+                if not os.read(self._ours, 4096):
+                    break
+            except OSError:  # nobody is at the other side any more
+                break
+        return self._process.wait(30)
+
+
+def _lead() -> None:
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 @pytest.fixture
@@ -179,3 +232,88 @@ def test_logs_of_what_does_not_run(kubectl: Kubectl) -> None:
     assert kubectl.refused("logs", "nobody").endswith('pods "nobody" not found in namespace "default"')
     kubectl("run", "unbound", "--image=busybox")
     assert kubectl("logs", "unbound") == ""
+
+
+# Exec, attach, cp
+
+
+def test_exec(kubectl: Kubectl) -> None:
+    kubectl.pod("web")
+    done = kubectl.run("exec", "web", "--", "sh", "-c", "echo out; echo err >&2; exit 3")
+    assert (done.returncode, done.stdout) == (3, b"out\n")
+    assert done.stderr == b"err\ncommand terminated with exit code 3\n"
+    assert kubectl("exec", "web", "--", "printf", "%s|", "two words", "", "$x") == "two words||$x|"
+    killed = kubectl.run("exec", "web", "--", "sh", "-c", "kill -9 $$")
+    assert (killed.returncode, killed.stderr) == (137, b"command terminated with exit code 137\n")
+
+
+def test_exec_reads_what_is_piped(kubectl: Kubectl) -> None:
+    kubectl.pod("web")
+    data = bytes(range(256)) * 4096
+    assert kubectl.run("exec", "-i", "web", "--", "cat", stdin=data).stdout == data
+    assert kubectl.run("exec", "-i", "web", "--", "head", "-c", "3", stdin=data).stdout == data[:3]
+
+
+def test_exec_in_one_of_several_containers(kubectl: Kubectl) -> None:
+    kubectl.pod("two", "a", "b")
+    done = kubectl.run("exec", "two", "--", "true")
+    assert (done.returncode, done.stderr) == (0, b'Defaulted container "a" out of: a, b\n')
+    kubectl("exec", "two", "-c", "b", "--", "true")
+    assert [run.container for run in kubectl.kubelet.runs] == ["a", "b"]
+
+
+def test_exec_where_it_cannot_be(kubectl: Kubectl) -> None:
+    kubectl.pod("web")
+    assert "executable file not found" in kubectl.refused("exec", "web", "--", "no-such-program")
+    assert 'pods "nobody" not found' in kubectl.refused("exec", "nobody", "--", "true")
+    kubectl("run", "unbound", "--image=busybox")
+    assert "pod unbound does not have a host assigned" in kubectl.refused("exec", "unbound", "--", "true")
+
+
+def test_kubectl_that_is_killed_ends_its_command(kubectl: Kubectl) -> None:
+    kubectl.pod("web")
+    with kubectl.start("exec", "web", "--", "sh", "-c", "echo ready; exec sleep 1000") as sleeper:
+        assert sleeper.stdout is not None
+        assert sleeper.stdout.readline() == b"ready\n"
+        assert kubectl.kubelet.ended == []
+        sleeper.kill()
+    kubectl.eventually(lambda: len(kubectl.kubelet.ended) == 1)
+
+
+def test_a_shell_in_a_terminal(kubectl: Kubectl) -> None:
+    kubectl.pod("web")
+    with Terminal(kubectl, 100, 30, "exec", "-it", "web", "--", "env", "PS1=say> ", "sh") as terminal:
+        terminal.sees("say> ")
+        terminal.type("until [ \"$(stty size)\" = '30 100' ]; do :; done; echo si''ze is right\n")
+        terminal.sees("size is right\r\nsay> ")
+        terminal.resize(90, 20)
+        terminal.type("until [ \"$(stty size)\" = '20 90' ]; do :; done; echo si''ze is new\n")
+        terminal.sees("size is new\r\nsay> ")
+        terminal.type("sh -c 'echo be\"\"gin; exec cat'\n")
+        terminal.sees("begin\r\n")
+        terminal.type("hello\n")
+        terminal.sees("hello\r\nhello\r\n")  # from the terminal, and from cat
+        terminal.type("\x03")
+        terminal.sees("^C\r\nsay> ")
+        terminal.type("exit 7\n")
+        assert terminal.wait() == 7
+
+
+def test_attach(kubectl: Kubectl) -> None:
+    kubectl.pod("web")
+    kubectl.kubelet.main["main"] = ["sh", "-c", "while read line; do echo got $line; done; exit 5"]
+    done = kubectl.run("attach", "-i", "web", stdin=b"one\ntwo\n")
+    assert (done.returncode, done.stdout) == (5, b"got one\ngot two\n")
+    kubectl.kubelet.main["main"] = ["echo", "only this"]
+    assert kubectl("attach", "web") == "only this\n"
+
+
+def test_files_there_and_back(kubectl: Kubectl, tmp_path: Path) -> None:
+    kubectl.pod("web")
+    here, there, back = tmp_path / "here", tmp_path / "there", tmp_path / "back"
+    (here / "below").mkdir(parents=True)
+    (here / "below" / "file").write_bytes(bytes(range(256)) * 5000)
+    kubectl("cp", str(here), f"web:{there}")
+    assert (there / "below" / "file").read_bytes() == bytes(range(256)) * 5000
+    kubectl("cp", f"web:{there}/below/file", str(back))
+    assert back.read_bytes() == bytes(range(256)) * 5000

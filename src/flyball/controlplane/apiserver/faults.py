@@ -12,6 +12,7 @@ request's record. Order is never broken and nothing is told twice: a fault may l
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -20,9 +21,10 @@ from typing import TYPE_CHECKING, Final, TypedDict, Unpack, cast
 from flyball.controlplane.apiserver.core import Core
 from flyball.controlplane.apiserver.past import Past
 from flyball.controlplane.apiserver.render import draft, encode, event_frame, parse
-from flyball.controlplane.apiserver.request import Answer, Place, Request, verb_of
+from flyball.controlplane.apiserver.request import Answer, Place, Request, Upgrade, verb_of
 from flyball.controlplane.apiserver.status import StatusError, expired
 from flyball.controlplane.apiserver.store import Stale, Store
+from flyball.framing import WebSocket
 
 if TYPE_CHECKING:
     from flyball.controlplane.apiserver.server import ApiServer
@@ -152,7 +154,9 @@ class Faults:
 
         async def handle(server: ApiServer, request: Request, place: Place | None) -> Answer:
             answer = await server.respond(request, place)
-            if answer.stream is None:
+            if answer.upgrade is not None:
+                answer.upgrade = _cut_off(answer.upgrade, size)
+            elif answer.stream is None:
                 answer.cut = min(size, len(answer.body))
             else:
                 answer.stream = _truncated(answer.stream, size)
@@ -288,6 +292,44 @@ async def _bump(core: Core, place: Place | None) -> None:
         await core.store.commit(entry.key, entry, lambda revision: draft(kind, obj, revision))
     except Stale:
         return  # somebody else has changed it: as good
+
+
+def _cut_off(upgrade: Upgrade, size: int) -> Upgrade:
+    """Let the connection break off when so many bytes have been sent over it."""
+
+    async def talk(socket: WebSocket) -> None:
+        limited = _Limited(socket, size)
+        talking = asyncio.ensure_future(upgrade.talk(limited))
+        cut = asyncio.ensure_future(limited.spent.wait())
+        try:
+            await asyncio.wait({talking, cut}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (talking, cut):
+                task.cancel()
+            await asyncio.gather(talking, cut, return_exceptions=True)
+        if limited.spent.is_set():
+            raise ConnectionAbortedError
+
+    return replace(upgrade, talk=talk)
+
+
+class _Limited:
+    """A WebSocket over which only so many bytes go out."""
+
+    def __init__(self, socket: WebSocket, size: int) -> None:
+        self._socket = socket
+        self._left = size
+        self.protocol = socket.protocol
+        self.receive = socket.receive
+        self.close = socket.close
+        self.spent = asyncio.Event()
+
+    async def send(self, data: bytes) -> None:
+        self._left -= len(data)
+        if self._left < 0:
+            self.spent.set()
+            await asyncio.get_running_loop().create_future()  # until whoever sends is cancelled
+        await self._socket.send(data)
 
 
 async def _unread(answer: Answer) -> None:

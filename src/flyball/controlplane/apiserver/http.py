@@ -25,6 +25,7 @@ from flyball.controlplane.apiserver.request import Answer, Request, User
 from flyball.controlplane.apiserver.sending import Sending
 from flyball.controlplane.apiserver.server import ApiServer
 from flyball.controlplane.apiserver.status import StatusError, bad_request, too_large
+from flyball.controlplane.apiserver.upgrading import upgrade_connection
 from flyball.errors import ConfigError
 
 __all__ = ["HttpDoor", "is_loopback"]
@@ -167,6 +168,8 @@ class HttpDoor:
         answer = await self._server.handle(request, user)
         if answer.cut is not None:
             return sending.cut(answer, answer.cut)
+        if answer.upgrade is not None:
+            return await upgrade_connection(incoming, answer.upgrade, self._server.sessions)
         if answer.stream is None:
             return sending.whole(answer)
         return await sending.stream(answer, answer.stream)

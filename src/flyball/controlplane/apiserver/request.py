@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from flyball.controlplane.apiserver.status import bad_request
+from flyball.framing import WebSocket
 
-__all__ = ["ANONYMOUS", "Answer", "Place", "Request", "User", "header_safe", "read_place", "verb_of"]
+__all__ = ["ANONYMOUS", "Answer", "Place", "Request", "Upgrade", "User", "header_safe", "read_place", "verb_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,20 @@ class Request:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """What becomes of a connection whose client asked for a WebSocket: one side of a talk."""
+
+    protocol: str
+    """The subprotocol that was chosen."""
+    talk: Callable[[WebSocket], Awaitable[None]]
+    """Talks until there is no more to say. It is cancelled when the client has gone or the server stops; it may raise
+    ConnectionAbortedError, and the connection breaks off."""
+
+
 @dataclass(slots=True)
 class Answer:
-    """What a client gets: a body, or a stream of parts that each go out at once."""
+    """What a client gets: a body, a stream of parts that each go out at once, or (101) another kind of connection."""
 
     status: int = 200
     body: bytes = b""
@@ -68,6 +80,7 @@ class Answer:
     warnings: list[str] = field(default_factory=list[str])
     """The values of its `Warning` headers."""
     stream: AsyncIterator[bytes] | None = None
+    upgrade: Upgrade | None = None
     cut: int | None = None
     """After how many bytes the connection breaks off, where a fault wants that."""
 

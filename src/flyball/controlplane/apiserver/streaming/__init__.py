@@ -6,6 +6,8 @@ of the Pod's node (`flyball.controlplane.apiserver.kubelets`):
     parameters      the query of a request, read as Go reads it
     places          the Pod, the container, the kubelet; or why there is none
     logs            GET pods/NAME/log
+    handshake       whether a request becomes a WebSocket
+    commands        exec and attach
     sessions        what is open, and how it ends with the server
 
 Where the client goes, the kubelet's task is cancelled; where it is slow, the kubelet waits; where the server stops,
@@ -14,7 +16,8 @@ everything ends cleanly.
 
 from __future__ import annotations
 
+from flyball.controlplane.apiserver.streaming.commands import attach, execute
 from flyball.controlplane.apiserver.streaming.logs import read_log
 from flyball.controlplane.apiserver.streaming.sessions import Sessions
 
-__all__ = ["Sessions", "read_log"]
+__all__ = ["Sessions", "attach", "execute", "read_log"]
