@@ -53,6 +53,7 @@ class Options:
     backoff: Backoff = field(default_factory=Backoff)
     rate_limiter: RateLimit | None = None
     debounce: float = 0.0
+    while_deleting: bool = False
 
 
 class Controller(Generic[T]):
@@ -178,6 +179,7 @@ def controller(
     backoff: Backoff | None = None,
     rate_limiter: RateLimit | None = None,
     debounce: timedelta | float = 0.0,
+    while_deleting: bool = False,
 ) -> Decorator[R]: ...
 @overload
 def controller(
@@ -201,6 +203,7 @@ def controller(
     backoff: Backoff | None = None,
     rate_limiter: RateLimit | None = None,
     debounce: timedelta | float = 0.0,
+    while_deleting: bool = False,
 ) -> Decorator[Any]: ...
 def controller(
     kind: Any,
@@ -223,6 +226,7 @@ def controller(
     backoff: Backoff | None = None,
     rate_limiter: RateLimit | None = None,
     debounce: timedelta | float = 0.0,
+    while_deleting: bool = False,
 ) -> Decorator[Any]:
     """Make a controller of a reconciler: `@controller(MyOwnShell, owns=[Deployment])`.
 
@@ -232,7 +236,8 @@ def controller(
     How it runs: `name` (default: the kind in small letters) is its field manager and names metrics and logs;
     `max_concurrent` objects at once; a pass over `reconcile_timeout` (default none) is cancelled and counts as failed;
     `backoff`, `rate_limiter` and `debounce` are per object; `raw` reconcilers get the `Request` and read for
-    themselves.
+    themselves. With `while_deleting` the reconciler is also called for an object that is being deleted and waits for
+    other people's finalizers (`ctx.deleting` tells), to go on telling its status.
 
     What it says: an error is told by the condition `error_condition` (default `Degraded`; None: by events only; of a
     raw reconciler: None), the `conditions` it owns are always all there, a change of those in `events_on` is an Event.
@@ -256,6 +261,7 @@ def controller(
         backoff=backoff or Backoff(),
         rate_limiter=rate_limiter,
         debounce=seconds_of(debounce),
+        while_deleting=while_deleting,
     )
     called = name or wanted.word.lower()
     return Decorator(lambda reconciler: Controller(wanted, called, sources, channels, options, reconciler))

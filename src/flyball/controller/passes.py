@@ -185,6 +185,8 @@ class Pass:
         present = list(obj.metadata.finalizers)
         mine = [one for one in self.running.definition.finalizers if one.name in present]
         if not mine:
+            if self.running.options.while_deleting:
+                return await self._call(self.running.definition.step, obj)
             self._quiet = True
             return None
         streak = self.running.streak(self.request)

@@ -60,7 +60,8 @@ class RunningController(Generic[T]):
         self.group, _, _ = source.api_version.rpartition("/")
         self.group_kind = f"{source.kind}.{self.group}" if self.group else source.kind
         self.field_manager = runtime.field_manager or definition.name
-        self.reporter = f"{self.group}/{definition.name}" if self.group else definition.name
+        own = "." in self.group  # the groups of Kubernetes itself have no dot, nor have its reporters a prefix
+        self.reporter = f"{self.group}/{definition.name}" if own else definition.name
         self.metrics = PassMetrics(runtime.metrics, definition.name)
         self.totals = Totals(runtime.metrics)
         self.queue = measured_queue(runtime, definition.name, definition.options.backoff)

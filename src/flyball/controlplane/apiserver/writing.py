@@ -122,7 +122,10 @@ async def _insert(
         if prefix:
             metadata["name"] = generate_name(prefix)
         name = str(metadata.get("name") or "")
-        await core.ask(Admission("CREATE", kind, "", target.namespace, name, obj, None, request.user, options.dry_run))
+        called = prefix or name  # a name that was made up means nothing to who asked
+        await core.ask(
+            Admission("CREATE", kind, "", target.namespace, called, obj, None, request.user, options.dry_run)
+        )
         errors = core.judge(kind, obj, None)
         if errors:
             raise invalid(kind.kind, kind.group, name, errors)
@@ -277,7 +280,7 @@ def _prepared(core: Core, kind: Kind, obj: Object, old: Object, subresource: str
     keep_on_update(metadata, old["metadata"])
     if subresource != "finalize":
         kind.strategy.prepare_update(obj, old)
-    counts = kind.strategy.has_generation and subresource != "binding"
+    counts = kind.strategy.has_generation and subresource not in ("binding", "status")
     if counts and not same(kind.strategy.wanted(obj), kind.strategy.wanted(old)):
         metadata["generation"] = old["metadata"].get("generation", 0) + 1
     return obj

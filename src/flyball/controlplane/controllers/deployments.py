@@ -1,37 +1,78 @@
-"""Deployments: one ReplicaSet per version of the template, and the way from the old ones to the new one."""
+"""Deployments: one ReplicaSet per version of the template, and the way from the old ones to the new one.
+
+rolling             how many Pods there may be
+deployment_status   what is told of it
+"""
 
 from __future__ import annotations
 
 import copy
 import hashlib
-import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
 
-from flyball.api import to_dict
-from flyball.controller import Context, controller
-from flyball.k8s.apps.v1 import Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet, ReplicaSetSpec
+from flyball.api import find_condition, to_dict
+from flyball.client import MergePatch, ref
+from flyball.client.kinds import kind_of
+from flyball.controller import Context, controller, is_controlled_by
+from flyball.controller.predicates import resource_version_changed
+from flyball.controlplane.controllers import deployment_status as telling
+from flyball.controlplane.controllers.claiming import Adopts, claim
+from flyball.controlplane.controllers.rolling import Limits, Size, resolve_rolling, share_out
+from flyball.controlplane.controllers.setbacks import Setbacks
+from flyball.errors import ApiError, Conflict
+from flyball.k8s.apps.v1 import Deployment, ReplicaSet, ReplicaSetSpec
 from flyball.k8s.core.v1 import PodTemplateSpec
 from flyball.k8s.meta.v1 import LabelSelector, ObjectMeta
 
 __all__ = ["HASH_LABEL", "deployments", "resolve_rolling", "template_hash"]
 
-HASH_LABEL = "pod-template-hash"
-_REVISION = "deployment.kubernetes.io/revision"
-_DESIRED = "deployment.kubernetes.io/desired-replicas"
-_MAXIMUM = "deployment.kubernetes.io/max-replicas"
-_DONE, _UNDER_WAY, _LATE = "NewReplicaSetAvailable", "ReplicaSetUpdated", "ProgressDeadlineExceeded"
-_NOT_COPIED = frozenset({"kubectl.kubernetes.io/last-applied-configuration", _REVISION, _DESIRED, _MAXIMUM})
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+HASH_LABEL: Final = "pod-template-hash"
+_REVISION: Final = "deployment.kubernetes.io/revision"
+_HISTORY: Final = "deployment.kubernetes.io/revision-history"
+_DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
+_MAXIMUM: Final = "deployment.kubernetes.io/max-replicas"
+_NOT_COPIED: Final = frozenset(
+    {
+        "deprecated.deployment.rollback.to",
+        "kubectl.kubernetes.io/last-applied-configuration",
+        _REVISION,
+        _HISTORY,
+        _DESIRED,
+        _MAXIMUM,
+    }
+)
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_NAME: Final = 253
+_LONGEST_HISTORY: Final = 2000
+_NO_LIMIT: Final = 2**31 - 1
+_setbacks: Final = Setbacks()
 
 
-@controller(Deployment, owns=[ReplicaSet], name="deployment-controller", error_condition=None, max_concurrent=5)
+@controller(
+    Deployment,
+    owns=[ReplicaSet],
+    watches=[Adopts(ReplicaSet)],
+    predicates=[resource_version_changed],
+    name="deployment-controller",
+    error_condition=None,
+    max_concurrent=5,
+    while_deleting=True,
+)
 async def deployments(deployment: Deployment, ctx: Context) -> None:
     """Bring the newest template into service, step by step, and tell how far it is."""
-    rollout = _Rollout(deployment, await ctx.owned(ReplicaSet), ctx)
-    await rollout.step()
-    _tell(deployment, rollout.sets, ctx)
+    sets = sorted(await claim(ReplicaSet, deployment, deployment.spec.selector, ctx), key=_created)
+    rollout = _Rollout(deployment, sets, ctx)
+    if not ctx.deleting:
+        telling.tell_pause(deployment, ctx.now())
+    try:
+        await rollout.step()
+    except _NotMade:
+        _setbacks.again(deployment.metadata.uid, ctx)
+    else:
+        _setbacks.over(deployment.metadata.uid)
 
 
 def template_hash(template: PodTemplateSpec, collisions: int = 0) -> str:
@@ -55,17 +96,6 @@ def _sorted(value: object) -> object:
     return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
-def resolve_rolling(surge: int | str | None, unavailable: int | str | None, replicas: int) -> tuple[int, int]:
-    """Return how many Pods may be too many and too few; never both zero. Surplus is rounded up, lack down."""
-    most, least = _share(surge, replicas, math.ceil), _share(unavailable, replicas, math.floor)
-    return (most, 1) if most == 0 and least == 0 else (most, least)
-
-
-def _share(value: int | str | None, of: int, rounding: Callable[[float], int]) -> int:
-    text = "25%" if value is None else value
-    return text if isinstance(text, int) else rounding(int(text.rstrip("%")) * of / 100)
-
-
 def _wanted(replica_set: ReplicaSet) -> int:
     return 1 if replica_set.spec.replicas is None else replica_set.spec.replicas
 
@@ -78,24 +108,23 @@ def _total(sets: Iterable[ReplicaSet]) -> int:
     return sum(map(_wanted, sets))
 
 
-def _newest_of(deployment: Deployment, sets: Iterable[ReplicaSet]) -> ReplicaSet | None:
-    """Find the ReplicaSet of the present template."""
-    wanted = _without_hash(deployment.spec.template)
-    for replica_set in sets:
-        template = replica_set.spec.template
-        if template is not None and _without_hash(template) == wanted:
-            return replica_set
-    return None
+def _created(replica_set: ReplicaSet) -> tuple[datetime, str]:
+    created = replica_set.metadata.creation_timestamp
+    assert created is not None
+    return created, replica_set.metadata.name
 
 
-def _limits_of(deployment: Deployment) -> tuple[int, int]:
-    """Return how many Pods of this Deployment may be too many and too few."""
-    replicas = 1 if deployment.spec.replicas is None else deployment.spec.replicas
-    strategy = deployment.spec.strategy
-    rolling = strategy.rolling_update if strategy is not None else None
-    if rolling is None:
-        return resolve_rolling(None, None, replicas)
-    return resolve_rolling(rolling.max_surge, rolling.max_unavailable, replicas)
+def _number(replica_set: ReplicaSet, annotation: str) -> int | None:
+    text = replica_set.metadata.annotations.get(annotation, "")
+    return int(text) if text.isdecimal() else None
+
+
+def _revision(replica_set: ReplicaSet) -> int:
+    return _number(replica_set, _REVISION) or 0
+
+
+class _NotMade(Exception):
+    """The ReplicaSet of the newest template could not be made; it was told, and has to be tried again."""
 
 
 @dataclass
@@ -104,275 +133,307 @@ class _Rollout:
 
     deployment: Deployment
     sets: list[ReplicaSet]
+    """The oldest first."""
     ctx: Context
+    limits: Limits = field(init=False)
+    newest: ReplicaSet | None = field(init=False)
+    """The set of the present template."""
+
+    def __post_init__(self) -> None:
+        """Find the set of the present template."""
+        self.limits = Limits.of(self.deployment)
+        wanted = _without_hash(self.deployment.spec.template)
+        same = (one for one in self.sets if one.spec.template and _without_hash(one.spec.template) == wanted)
+        self.newest = next(same, None)
 
     @property
-    def replicas(self) -> int:
-        return 1 if self.deployment.spec.replicas is None else self.deployment.spec.replicas
+    def others(self) -> list[ReplicaSet]:
+        """The sets of other templates, the oldest first."""
+        return [one for one in self.sets if self.newest is None or one.metadata.uid != self.newest.metadata.uid]
 
     async def step(self) -> None:
-        newest = _newest_of(self.deployment, self.sets)
-        if self.deployment.spec.paused:
-            await self._scale_paused(newest)
-            return
+        """Take the next step, and tell how far it is."""
         strategy = self.deployment.spec.strategy
-        if strategy is not None and strategy.type == "Recreate":
-            await self._recreate(newest)
+        await self._renew()
+        if self.ctx.deleting:
+            self._tell_numbers()
+        elif self.deployment.spec.paused or self._is_scaled():
+            await self._scale_all()
+            if self.deployment.spec.paused:
+                await self._forget_history()
+            self._tell_numbers()
+        elif strategy is not None and strategy.type == "Recreate":
+            await self._recreate()
         else:
-            await self._roll(newest or await self._make(self._first_size()))
-        await self._forget_history()
+            await self._roll()
 
-    def _others(self, newest: ReplicaSet | None) -> list[ReplicaSet]:
-        return [one for one in self.sets if newest is None or one.metadata.uid != newest.metadata.uid]
+    def _tell_numbers(self) -> None:
+        telling.tell_numbers(self.deployment, self.sets, self.newest, self.ctx.now())
 
-    def _limits(self) -> tuple[int, int]:
-        return _limits_of(self.deployment)
+    def _tell(self) -> None:
+        telling.tell(self.deployment, self.sets, self.newest, self.ctx)
 
-    def _first_size(self) -> int:
-        surge, _ = self._limits()
-        room = self.replicas + surge - _total(self.sets)
-        return max(min(self.replicas, room), 0)
+    # The set of the present template
 
-    async def _make(self, replicas: int) -> ReplicaSet:
+    async def _renew(self) -> None:
+        """Let the set of the present template carry the newest revision, and what is written onto the Deployment."""
+        newest = self.newest
+        if newest is None:
+            return
+        annotations = self._annotations_of(newest)
+        least = self.deployment.spec.min_ready_seconds
+        if annotations != newest.metadata.annotations or newest.spec.min_ready_seconds != least:
+            newest.metadata.annotations, newest.spec.min_ready_seconds = annotations, least
+            newest = await self._put(newest)
+        await self._say_revision(newest.metadata.annotations.get(_REVISION, ""))
+        if telling.has_deadline(self.deployment) and self._progressing() is None:
+            self._state(telling.FOUND, f'Found new replica set "{newest.metadata.name}"')
+
+    def _progressing(self) -> object:
+        return find_condition(self.deployment.status.conditions, telling.PROGRESSING)
+
+    def _state(self, reason: str, message: str, word: str = "True") -> None:
+        if telling.has_deadline(self.deployment):
+            telling.state(self.deployment, telling.PROGRESSING, word, reason, message, self.ctx.now())
+
+    def _annotations_of(self, newest: ReplicaSet) -> dict[str, str]:
+        """Return what the set carries from now on: a revision above all others, and the history of its own."""
+        present, own = newest.metadata.annotations, _revision(newest)
+        annotations = {**present, **self._given()}
+        latest = max(map(_revision, self.others), default=0) + 1
+        if own < latest and present.get(_REVISION, "0").isdecimal():
+            annotations[_REVISION] = str(latest)
+            if _REVISION in present:
+                annotations[_HISTORY] = _longer(present.get(_HISTORY, ""), present[_REVISION])
+        return annotations
+
+    def _given(self) -> dict[str, str]:
+        """Return what people wrote onto the Deployment."""
+        given = self.deployment.metadata.annotations
+        return {name: text for name, text in given.items() if name not in _NOT_COPIED}
+
+    def _sizes(self) -> dict[str, str]:
+        return {_DESIRED: str(self.limits.replicas), _MAXIMUM: str(self.limits.most)}
+
+    async def _say_revision(self, revision: str) -> None:
+        """Write the revision onto the Deployment, as a part of its status: it is no new wish."""
+        metadata = self.deployment.metadata
+        if not revision or metadata.annotations.get(_REVISION) == revision:
+            return
+        metadata.annotations = {**metadata.annotations, _REVISION: revision}
+        runtime, base = self.ctx.running.runtime, metadata.resource_version
+        place = ref(Deployment, metadata.name, namespace=metadata.namespace)
+        change = MergePatch({"metadata": {"annotations": {_REVISION: revision}, "resourceVersion": base}})
+        with runtime.cache.writing(kind_of(self.deployment), metadata.name, metadata.namespace, base=base) as write:
+            answer = await runtime.client.patch(
+                place, change, subresource="status", field_manager=self.ctx.running.field_manager
+            )
+            write.done(answer)
+            self.ctx.own_write(answer, base)
+
+    async def _made(self) -> ReplicaSet:
+        """Return the set of the present template; make it if it is not there."""
+        if self.newest is None:
+            self.newest = await self._make()
+        return self.newest
+
+    async def _make(self) -> ReplicaSet:
+        name, labels, present = await self._free_name()
+        if present is not None:
+            self.sets = [*self.sets, present]
+            return present
         deployment = self.deployment
         template = copy.deepcopy(deployment.spec.template)
-        name = template_hash(template, deployment.status.collision_count or 0)
         if template.metadata is None:
             template.metadata = ObjectMeta()
-        template.metadata.labels = {**template.metadata.labels, HASH_LABEL: name}
-        selector = copy.deepcopy(deployment.spec.selector)
-        selector.match_labels = {**(selector.match_labels or {}), HASH_LABEL: name}
-        made = await self.ctx.create(
-            ReplicaSet(
-                metadata=ObjectMeta(
-                    name=f"{deployment.metadata.name}-{name}",
-                    labels=dict(template.metadata.labels),
-                    annotations=self._annotations(self._next_revision()),
+        template.metadata.labels = {**template.metadata.labels, **labels}
+        selector = deployment.spec.selector
+        replicas = self._first_size()
+        revision = str(max(map(_revision, self.sets), default=0) + 1)
+        wanted = ReplicaSet(
+            metadata=ObjectMeta(
+                name=name,
+                labels=dict(template.metadata.labels),
+                annotations={**self._given(), _REVISION: revision, **self._sizes()},
+            ),
+            spec=ReplicaSetSpec(
+                replicas=replicas,
+                min_ready_seconds=deployment.spec.min_ready_seconds,
+                selector=LabelSelector(
+                    match_labels={**(selector.match_labels or {}), **labels},
+                    match_expressions=copy.deepcopy(selector.match_expressions),
                 ),
-                spec=ReplicaSetSpec(
-                    replicas=replicas,
-                    min_ready_seconds=deployment.spec.min_ready_seconds,
-                    selector=LabelSelector(
-                        match_labels=selector.match_labels, match_expressions=selector.match_expressions
-                    ),
-                    template=template,
-                ),
-            )
+                template=template,
+            ),
         )
+        try:
+            made = await self.ctx.create(wanted)
+        except Conflict:
+            raise
+        except ApiError as error:
+            if any(one.get("reason") == "NamespaceTerminating" for one in error.causes):
+                raise
+            message = f'Failed to create new replica set "{name}": {error.message}'
+            self._state(telling.CREATE_ERROR, message, "False")
+            self.ctx.record("Warning", telling.CREATE_ERROR, message)
+            raise _NotMade from error
         self.sets = [*self.sets, made]
         if replicas:
             self._told("up", made, 0, replicas)
+        await self._say_revision(revision)
+        self._state(telling.MADE, f'Created new replica set "{name}"')
         return made
 
-    def _annotations(self, revision: int) -> dict[str, str]:
-        """Return what a ReplicaSet carries: its revision and sizes, and what people wrote onto the Deployment."""
-        surge, _ = self._limits()
-        own = {_REVISION: str(revision), _DESIRED: str(self.replicas), _MAXIMUM: str(self.replicas + surge)}
-        given = self.deployment.metadata.annotations.items()
-        return {**{name: text for name, text in given if name not in _NOT_COPIED}, **own}
+    async def _free_name(self) -> tuple[str, dict[str, str], ReplicaSet | None]:
+        """Return a name that nobody has, and the labels that go with it; each that is taken counts as a collision.
 
-    def _next_revision(self) -> int:
-        return max((int(one.metadata.annotations.get(_REVISION, "0")) for one in self.sets), default=0) + 1
+        A set that is ours and was made a moment ago comes along: the cache may not know it yet.
+        """
+        deployment = self.deployment
+        while True:
+            label = template_hash(deployment.spec.template, deployment.status.collision_count or 0)
+            name, labels = f"{deployment.metadata.name[: _LONGEST_NAME - 1 - len(label)]}-{label}", {HASH_LABEL: label}
+            taken = await self.ctx.live.get(ReplicaSet, name)
+            if taken is None:
+                return name, labels, None
+            same = taken.spec.template is not None and _without_hash(taken.spec.template) == _without_hash(
+                deployment.spec.template
+            )
+            if same and is_controlled_by(taken, deployment):
+                return name, labels, taken
+            deployment.status.collision_count = (deployment.status.collision_count or 0) + 1
+
+    def _first_size(self) -> int:
+        room = self.limits.most - _total(self.sets)
+        return max(min(self.limits.replicas, room), 0)
+
+    # Sizes
 
     def _told(self, way: str, replica_set: ReplicaSet, before: int, after: int) -> None:
         message = f"Scaled {way} replica set {replica_set.metadata.name} from {before} to {after}"
         self.ctx.record("Normal", "ScalingReplicaSet", message)
 
-    async def _scale(self, replica_set: ReplicaSet, replicas: int) -> None:
-        before = _wanted(replica_set)
-        if before == replicas:
-            return
-        replica_set.spec.replicas = replicas
+    async def _put(self, replica_set: ReplicaSet) -> ReplicaSet:
+        """Write what was changed in a set."""
         changed = await self.ctx.patch(replica_set)
         self.sets = [changed if one.metadata.uid == changed.metadata.uid else one for one in self.sets]
-        self._told("up" if replicas > before else "down", replica_set, before, replicas)
+        if self.newest is not None and self.newest.metadata.uid == changed.metadata.uid:
+            self.newest = changed
+        return changed
 
-    async def _scale_paused(self, newest: ReplicaSet | None) -> None:
-        """Follow the wanted number although the template waits: the set that works, or the newest, takes it."""
-        active = [one for one in self.sets if _wanted(one)]
-        target = active[0] if len(active) == 1 else newest
-        if target is not None:
-            await self._scale(target, self.replicas)
-
-    async def _recreate(self, newest: ReplicaSet | None) -> None:
-        others = self._others(newest)
-        for replica_set in others:
-            await self._scale(replica_set, 0)
-        if any(one.status.replicas for one in others):
-            return
-        if newest is None:
-            await self._make(self.replicas)
-        else:
-            await self._scale(newest, self.replicas)
-
-    async def _roll(self, newest: ReplicaSet) -> None:
-        await self._renew_revision(newest)
-        surge, unavailable = self._limits()
-        if await self._grow(newest, surge):
-            return
-        newest = next(one for one in self.sets if one.metadata.uid == newest.metadata.uid)
-        await self._shrink(newest, self.replicas - unavailable)
-
-    async def _renew_revision(self, newest: ReplicaSet) -> None:
-        """Give a template that is taken up again the newest revision."""
-        own = int(newest.metadata.annotations.get(_REVISION, "0"))
-        latest = max((int(one.metadata.annotations.get(_REVISION, "0")) for one in self._others(newest)), default=0)
-        wanted = self._annotations(own if own > latest else latest + 1)
-        if not wanted.items() <= newest.metadata.annotations.items():
-            newest.metadata.annotations = {**newest.metadata.annotations, **wanted}
-            changed = await self.ctx.patch(newest)
-            self.sets = [changed if one.metadata.uid == changed.metadata.uid else one for one in self.sets]
-        if self.deployment.metadata.annotations.get(_REVISION) != wanted[_REVISION]:
-            self.deployment.metadata.annotations = {
-                **self.deployment.metadata.annotations,
-                _REVISION: wanted[_REVISION],
-            }
-            await self.ctx.patch(self.deployment)
-
-    async def _grow(self, newest: ReplicaSet, surge: int) -> bool:
-        present = _wanted(newest)
-        if present > self.replicas:
-            await self._scale(newest, self.replicas)
-            return True
-        room = self.replicas + surge - _total(self.sets)
-        more = min(room, self.replicas - present)
-        if more <= 0:
+    async def _scale(self, replica_set: ReplicaSet, replicas: int, *, note: bool = False) -> bool:
+        """Give a set its size; `note` also writes onto it what the size was made from when it has the size already."""
+        before, sizes = _wanted(replica_set), self._sizes()
+        if before == replicas and not (note and not sizes.items() <= replica_set.metadata.annotations.items()):
             return False
-        await self._scale(newest, present + more)
+        replica_set.spec.replicas = replicas
+        replica_set.metadata.annotations = {**replica_set.metadata.annotations, **sizes}
+        await self._put(replica_set)
+        if before == replicas:
+            return False
+        self._told("up" if replicas > before else "down", replica_set, before, replicas)
         return True
 
-    async def _shrink(self, newest: ReplicaSet, least: int) -> None:
-        """Take away old Pods: first those that do not work, then as many as availability allows."""
-        spare = _total(self.sets) - least - (_wanted(newest) - _available(newest))
-        if spare <= 0:
+    def _is_scaled(self) -> bool:
+        """Tell whether somebody wants another number since the sets got their sizes."""
+        active = [one for one in self.sets if _wanted(one) > 0]
+        return any(_number(one, _DESIRED) not in (None, self.limits.replicas) for one in active)
+
+    async def _scale_all(self) -> None:
+        """Follow a new number without going on with the rollout."""
+        active = [one for one in self.sets if _wanted(one) > 0]
+        if len(active) <= 1:
+            target = active[0] if active else self.newest or (self.sets[-1] if self.sets else None)
+            if target is not None:
+                await self._scale(target, self.limits.replicas)
             return
-        for replica_set in sorted(self._others(newest), key=_created):
-            idle = max(_wanted(replica_set) - _available(replica_set), 0)
-            taken = min(idle, max(spare, 0))
-            if taken:
-                await self._scale(replica_set, _wanted(replica_set) - taken)
-                spare -= taken
-        spare = min(spare, sum(map(_available, self.sets)) - least)
-        for replica_set in sorted(self._others(newest), key=_created):
-            taken = min(_wanted(replica_set), max(spare, 0))
-            if taken:
-                await self._scale(replica_set, _wanted(replica_set) - taken)
-                spare -= taken
+        if self._is_saturated():
+            for one in self.others:
+                if _wanted(one):
+                    await self._scale(one, 0)
+            return
+        strategy = self.deployment.spec.strategy
+        if strategy is not None and strategy.type == "Recreate":
+            return
+        sizes = [
+            Size(one.metadata.name, _wanted(one), one.metadata.creation_timestamp, _number(one, _MAXIMUM))
+            for one in active
+        ]
+        for name, size in share_out(sizes, self.limits, self.deployment.status.replicas or 0).items():
+            await self._scale(next(one for one in self.sets if one.metadata.name == name), size, note=True)
 
-    async def _forget_history(self) -> None:
-        limit = self.deployment.spec.revision_history_limit
-        newest = _newest_of(self.deployment, self.sets)
-        idle = [one for one in self._others(newest) if not _wanted(one) and not one.status.replicas]
-        surplus = len(idle) - (10 if limit is None else limit)
-        for replica_set in sorted(idle, key=_revision)[: max(surplus, 0)]:
-            await self.ctx.delete(replica_set)
-            self.sets = [one for one in self.sets if one.metadata.uid != replica_set.metadata.uid]
-
-
-def _created(replica_set: ReplicaSet) -> float:
-    created = replica_set.metadata.creation_timestamp
-    return created.timestamp() if created is not None else 0.0
-
-
-def _revision(replica_set: ReplicaSet) -> int:
-    return int(replica_set.metadata.annotations.get(_REVISION, "0"))
-
-
-def _tell(deployment: Deployment, sets: list[ReplicaSet], ctx: Context) -> None:
-    status = deployment.status
-    before = _Progress.of(status)
-    status.observed_generation = deployment.metadata.generation
-    wanted = 1 if deployment.spec.replicas is None else deployment.spec.replicas
-    newest = _newest_of(deployment, sets)
-    total = sum(one.status.replicas or 0 for one in sets)
-    available = sum(map(_available, sets))
-    status.replicas = total or None
-    status.updated_replicas = (newest.status.replicas if newest is not None else 0) or None
-    status.ready_replicas = sum(one.status.ready_replicas or 0 for one in sets) or None
-    status.available_replicas = available or None
-    status.unavailable_replicas = max(max(total, wanted) - available, 0) or None
-    _tell_availability(deployment, available >= wanted - _limits_of(deployment)[1], ctx)
-    if deployment.spec.paused:
-        _set(deployment, "Progressing", "Unknown", "DeploymentPaused", "Deployment is paused", ctx.now())
-    elif newest is not None:
-        done = (status.updated_replicas or 0) == wanted == total and available >= wanted
-        _tell_progress(deployment, newest.metadata.name, done, _Progress.of(status).is_beyond(before), ctx)
-
-
-@dataclass(frozen=True, slots=True)
-class _Progress:
-    """How far a rollout is."""
-
-    updated: int
-    old: int
-    ready: int
-    available: int
-
-    @classmethod
-    def of(cls, status: DeploymentStatus) -> _Progress:
-        updated = status.updated_replicas or 0
-        old = (status.replicas or 0) - updated
-        return cls(updated, old, status.ready_replicas or 0, status.available_replicas or 0)
-
-    def is_beyond(self, before: _Progress) -> bool:
+    def _is_saturated(self) -> bool:
+        newest, replicas = self.newest, self.limits.replicas
         return (
-            self.updated > before.updated
-            or self.old < before.old
-            or self.ready > before.ready
-            or self.available > before.available
+            newest is not None and (_wanted(newest), _number(newest, _DESIRED), _available(newest)) == (replicas,) * 3
         )
 
+    # Strategies
 
-def _tell_availability(deployment: Deployment, enough: bool, ctx: Context) -> None:
-    word, reason = ("True", "MinimumReplicasAvailable") if enough else ("False", "MinimumReplicasUnavailable")
-    message = f"Deployment {'has' if enough else 'does not have'} minimum availability."
-    _set(deployment, "Available", word, reason, message, ctx.now())
+    async def _recreate(self) -> None:
+        """Let the old Pods go, all of them, before the first new one is made."""
+        shrunk = [await self._scale(one, 0) for one in self.others]
+        going = any(one.status.replicas or one.status.terminating_replicas for one in self.others)
+        if not any(shrunk) and not going:
+            await self._scale(await self._made(), self.limits.replicas)
+            await self._finish()
+        self._tell()
 
+    async def _roll(self) -> None:
+        """Make as many new Pods as there is room for; else take away as many old ones as can be missed."""
+        newest = await self._made()
+        if not await self._grow(newest) and not await self._shrink(newest):
+            await self._finish()
+        self._tell()
 
-def _tell_progress(deployment: Deployment, name: str, done: bool, moved: bool, ctx: Context) -> None:
-    """Say how a rollout goes: done, on its way, or without any progress for too long."""
-    status, now = deployment.status, ctx.now()
-    found = next((one for one in status.conditions or () if one.type == "Progressing"), None)
-    if done:
-        message = f'ReplicaSet "{name}" has successfully progressed.'
-        _set(deployment, "Progressing", "True", _DONE, message, now)
-        return
-    if found is not None and f'"{name}"' in (found.message or ""):
-        if found.reason == _DONE and status.replicas == status.updated_replicas:
-            return  # the rollout has succeeded; that Pods are missing since then is another matter
-        if not moved and found.reason == _LATE:
+    async def _finish(self) -> None:
+        if telling.is_complete(self.deployment):
+            await self._forget_history()
+
+    async def _grow(self, newest: ReplicaSet) -> bool:
+        present, replicas = _wanted(newest), self.limits.replicas
+        if present > replicas:
+            return await self._scale(newest, replicas)
+        room = max(self.limits.most - _total(self.sets), 0)
+        return await self._scale(newest, present + min(room, replicas - present))
+
+    async def _shrink(self, newest: ReplicaSet) -> bool:
+        """Take away old Pods: first those that do not work, then as many as availability allows."""
+        if not _total(self.others):
+            return False
+        spare = _total(self.sets) - self.limits.least - (_wanted(newest) - _available(newest))
+        if spare <= 0:
+            return False
+        taken = await self._take(spare, lambda one: _wanted(one) - _available(one))
+        spare = sum(map(_available, self.sets)) - self.limits.least
+        taken += await self._take(spare, _wanted)
+        return taken > 0
+
+    async def _take(self, spare: int, of: Callable[[ReplicaSet], int]) -> int:
+        taken = 0
+        for one in self.others:
+            share = min(spare - taken, of(one), _wanted(one))
+            if share > 0:
+                await self._scale(one, _wanted(one) - share)
+                taken += share
+        return taken
+
+    async def _forget_history(self) -> None:
+        """Delete the oldest sets that have no Pods, so that not more than the limit are left."""
+        limit = self.deployment.spec.revision_history_limit
+        if limit is None or limit == _NO_LIMIT:
             return
-        if not moved and found.reason == _UNDER_WAY and _is_late(deployment, found, ctx):
-            late = f'ReplicaSet "{name}" has timed out progressing.'
-            _set(deployment, "Progressing", "False", _LATE, late, now)
-            return
-    under_way = f'ReplicaSet "{name}" is progressing.'
-    _set(deployment, "Progressing", "True", _UNDER_WAY, under_way, now, renew=moved)
-    deadline = deployment.spec.progress_deadline_seconds
-    if deadline is not None:
-        since = found.last_update_time if found is not None else None
-        ctx.requeue(at=(since or now) + timedelta(seconds=deadline))
+        kept = [one for one in self.others if one.metadata.deletion_timestamp is None]
+        for one in sorted(kept, key=lambda one: (_revision(one), *_created(one)))[: max(len(kept) - limit, 0)]:
+            status = one.status
+            behind = (one.metadata.generation or 0) > (status.observed_generation or 0)
+            if not (_wanted(one) or status.replicas or behind):
+                await self.ctx.delete(one)
 
 
-def _is_late(deployment: Deployment, found: DeploymentCondition, ctx: Context) -> bool:
-    seconds, since = deployment.spec.progress_deadline_seconds, found.last_update_time
-    return seconds is not None and since is not None and ctx.now() >= since + timedelta(seconds=seconds)
-
-
-def _set(
-    deployment: Deployment, type_: str, word: str, reason: str, message: str, now: datetime, *, renew: bool = False
-) -> None:
-    """State a condition; `renew` also tells that it was stated now when nothing else is new."""
-    moment = now.replace(microsecond=0)
-    conditions = deployment.status.conditions or []
-    found = next((one for one in conditions if one.type == type_), None)
-    if found is None:
-        found = DeploymentCondition(type=type_, status=word, last_transition_time=moment, last_update_time=moment)
-        conditions = [*conditions, found]
-        deployment.status.conditions = conditions
-    if not renew and (found.status, found.reason, found.message) == (word, reason, message):
-        return
-    if found.status != word:
-        found.last_transition_time = moment
-    found.last_update_time = moment
-    found.status, found.reason, found.message = word, reason, message
+def _longer(history: str, revision: str) -> str:
+    """Add a revision to a history; the oldest ones go when it gets too long."""
+    revisions = [*(history.split(",") if history else ()), revision]
+    while len(revisions) > 1 and len(",".join(revisions)) > _LONGEST_HISTORY:
+        del revisions[0]
+    return ",".join(revisions)
