@@ -51,10 +51,10 @@ _STORY_KEYS = {
     "make": frozenset(()),
     "change": frozenset(("with", "type", "sub")),
     "delete": frozenset(("policy", "grace")),
-    "pods": frozenset(("where", "image", "marked", "are", "count", "mark", "node", "code", "with")),
+    "pods": frozenset(("where", "image", "marked", "are", "count", "mark", "metadata", "node", "code", "with")),
     "pass": frozenset(()),
 }
-_STORY_SWITCHES = frozenset(("quiet", "at_once", "until"))
+_STORY_SWITCHES = frozenset(("quiet", "unsaid", "at_once", "until"))
 
 
 class CaseError(Exception):

@@ -18,6 +18,7 @@ CONCERNED: Final[dict[str, tuple[str, ...]]] = {
     "ready": (PENDING, RUNNING),
     "succeeded": ALIVE,
     "failed": ALIVE,
+    "deleted": (*ALIVE, SUCCEEDED, FAILED),
     "gone": (DELETING,),
     "status": (*ALIVE, SUCCEEDED, FAILED, DELETING),
 }

@@ -2,8 +2,9 @@
 
 uids -> U; hashes of templates and revisions -> H1, H2, ... in the order of their revisions; generated suffixes -> `*`;
 minutes in the names of a CronJob's Jobs -> M1, M2, ...; times -> T; service addresses -> IP; the namespace -> $NS.
-Conditions are told by type, without times; Pods that look alike are told once, with their number; of Events only what
-was not told before, in the order in which it was said, and not how often.
+How often a controller has changed an object that it owns is not told. Conditions are told by type, without times; Pods
+that look alike are told once, with their number; of Events only what was not told before, in the order in which it was
+said, and not how often.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 ADDRESS = re.compile(r"\b10\.0\.0\.\d+\b")
 MINUTES = re.compile(r"(?<=-)\d{8}\b")
 HASH_LABELS = ("pod-template-hash", "controller-revision-hash")
+COMBINED = "(combined from similar events): "
+"""How client-go begins an Event that stands for many: how often something was said is not told."""
 REVISION = "deployment.kubernetes.io/revision"
 SPEC: dict[str, tuple[str, ...]] = {
     "cronjobs": ("suspend",),
@@ -56,9 +59,7 @@ class Narrator:
         self._said: set[str] = set()
 
     def tell(self, found: dict[str, list[Object]], events: list[Object]) -> dict[str, Any]:
-        """What is new: objects by resource and name, whole ones, those that went as null; Pods as a list; Events."""
-        for resource in sorted(found, key=lambda name: name == "pods"):
-            self._learn(resource, found[resource])
+        """What is new, after `learn`: objects by resource and name (null when they went), Pods as a list, Events."""
         news: dict[str, Any] = {}
         for resource, objects in found.items():
             shown = [self._object(resource, each) for each in objects]
@@ -67,10 +68,21 @@ class Narrator:
             if changed is not None:
                 news[resource] = changed
             self._told[resource] = now
-        said = self._events(events)
+        said = self.hear(events)
         return news | ({"events": said} if said else {})
 
+    def learn(self, found: dict[str, list[Object]]) -> None:
+        """Take note of names, without telling anything."""
+        for resource in sorted(found, key=lambda name: name == "pods"):
+            self._learn(resource, found[resource])
+
     # -- names
+
+    def real_name(self, told: str) -> str:
+        """The name that was told as this one."""
+        for value, name in self._hashes.items():
+            told = re.sub(rf"\b{name}\b", value, told)
+        return told
 
     def _learn(self, resource: str, objects: Iterable[Object]) -> None:
         for each in sorted(objects, key=_age):
@@ -111,7 +123,7 @@ class Narrator:
     def _object(self, resource: str, obj: Object) -> dict[str, Any]:
         metadata, status = obj["metadata"], dict(obj.get("status") or {})
         shown: dict[str, Any] = {"name": self._name(metadata)}
-        if resource != "pods" and "generation" in metadata:
+        if resource != "pods" and "generation" in metadata and not metadata.get("ownerReferences"):
             shown["generation"] = metadata["generation"]
         for key in ("labels", "annotations", "finalizers"):
             if metadata.get(key):
@@ -130,6 +142,10 @@ class Narrator:
         shown |= self._masked(others)
         if resource == "pods":
             status = {key: status[key] for key in ("phase", "reason", "message", "conditions") if key in status}
+        if "observedGeneration" in status and metadata.get("ownerReferences"):
+            status["observedGeneration"] = (
+                "the newest" if status["observedGeneration"] == metadata["generation"] else "old"
+            )
         if "conditions" in status:
             status["conditions"] = {each["type"]: _condition(each) for each in status["conditions"]}
         return shown | ({"status": self._masked(status)} if status else {})
@@ -144,12 +160,13 @@ class Narrator:
         words += [key for key in ("controller", "blockOwnerDeletion") if reference.get(key)]
         return " ".join(words)
 
-    def _events(self, events: list[Object]) -> list[str]:
+    def hear(self, events: list[Object]) -> list[str]:
+        """The Events that were not heard before, as lines."""
         told: list[str] = []
         for event in sorted(events, key=lambda each: (_about(each), int(each["metadata"]["resourceVersion"]))):
             source = (event.get("source") or {}).get("component") or event.get("reportingComponent") or "?"
-            text = f"{_about(event)} {event['type']} {event['reason']} [{source}]: {event.get('message', '')}"
-            line = self._text(text)
+            message = event.get("message", "").removeprefix(COMBINED)
+            line = self._text(f"{_about(event)} {event['type']} {event['reason']} [{source}]: {message}")
             if line not in self._said:
                 self._said.add(line)
                 told.append(line)

@@ -11,14 +11,17 @@ and never one through which it hurries. The steps:
     pass: 10                                  seconds go by
 
 What may happen to Pods: `bound` (they get a node), `running` (but not ready), `ready`, `succeeded`, `failed` (`code`),
-`gone` (the kubelet has ended it; deleted for good), `status` (a merge patch of the status, in `with`). It happens to
-all whom it may concern; `count` takes so many of them (it has to be all the same which), `where` are labels, `image`
-is that of the first container, `marked` chooses those with a mark, `are` those in a state (pending, running, ready,
-succeeded, failed, deleting). `mark` writes a mark onto each of them; `node` says on which node.
+`deleted` (somebody wants it to go), `gone` (the kubelet has ended it; deleted for good), `status` (a merge patch of the
+status, in `with`). It happens to all whom it may concern; `count` takes so many of them (it has to be all the same
+which), `where` are labels, `image` is that of the first container, `marked` chooses those with a mark, `are` those in a
+state (pending, running, ready, succeeded, failed, deleting). `mark` writes a mark onto each of them, `metadata`
+anything; `node` says on which node.
 
-Every step may be `quiet` (nothing is recorded after it, what it changes is told with the next), `at_once` (the next
-step follows without a rest) and have `until: {deployments/web: {status.readyReplicas: 3}}`, without which the rest does
-not begin. Choose times generously: a real second may be a slow one.
+Names may be written as they are told (`replicasets/web-H1`). Every step may be `quiet` (nothing is recorded after it,
+what it changes is told with the next) or `unsaid` (its Events are not told: how often a controller acts depends on how
+quick the others are), `at_once` (the next step follows without a rest) and have
+`until: {deployments/web: {status.readyReplicas: 3}}`, without which the rest does not begin. Choose times generously: a
+real second may be a slow one.
 
 Promises: a story is recorded twice, and kept only when both recordings are equal. On the embedded cluster it runs on a
 clock that is turned by hand, and waits for nothing real.
@@ -62,6 +65,7 @@ REST_SECONDS: Final = 1.5
 LOOK_SECONDS: Final = 0.15
 PATIENCE_SECONDS: Final = 30.0
 PLAYERS: Final = 6
+NOT_IN_TITLES: Final = ("with", "metadata", "until", "body", "unsaid")
 EVENTS: Final = "$CORE/events"
 MERGE: Final = "application/merge-patch+json"
 
@@ -101,9 +105,12 @@ class _Story(Player):
             path = self._place(place)
             self._until(lambda path=path, wanted=wanted: self._holds(path, wanted), f"{wanted} of {path}")  # type: ignore[misc]
         self._rest()
+        found = {name: self._list(path) for name, path in self._looks()}
+        self.narrator.learn(found)
+        if step.options.get("unsaid"):
+            self.narrator.hear(self._list(EVENTS))
         if not step.options.get("quiet"):
-            news = self.narrator.tell({name: self._list(path) for name, path in self._looks()}, self._list(EVENTS))
-            self.records.append({"step": _title(step)} | news)
+            self.records.append({"step": _title(step)} | self.narrator.tell(found, self._list(EVENTS)))
 
     # -- steps
 
@@ -140,8 +147,10 @@ class _Story(Player):
         path, what = f"{self.text('$CORE/pods')}/{pod['metadata']['name']}", step.path
         if "mark" in step.options:
             self._send("PATCH", path, {"metadata": {"annotations": {"mark": step.options["mark"]}}}, MERGE)
-        if what == "gone":
-            self._send("DELETE", path, {"gracePeriodSeconds": 0})
+        if "metadata" in step.options:
+            self._send("PATCH", path, {"metadata": self.expand(step.options["metadata"])}, MERGE)
+        if what in ("gone", "deleted"):
+            self._send("DELETE", path, {"gracePeriodSeconds": 0} if what == "gone" else {})
             return
         if what == "status":
             self._send("PATCH", f"{path}/status", {"status": self.expand(step.options["with"])}, MERGE)
@@ -173,7 +182,7 @@ class _Story(Player):
     def _place(self, place: str) -> str:
         """The path of `resource/name`."""
         plural, _, name = str(self.text(place)).partition("/")
-        return f"{self.text(resources([plural])[plural])}/{name}"
+        return f"{self.text(resources([plural])[plural])}/{self.narrator.real_name(name)}"
 
     def _looks(self) -> Iterable[tuple[str, str]]:
         return resources(self.case.looks).items()
@@ -220,7 +229,7 @@ def _title(step: Step) -> str:
     if step.kind == "make":
         body = step.options["body"]
         return f"make {body['kind']} {body['metadata'].get('name', '')}"
-    chosen = {key: value for key, value in step.options.items() if key not in ("with", "until", "body")}
+    chosen = {key: value for key, value in step.options.items() if key not in NOT_IN_TITLES}
     return " ".join([step.kind, step.path, *(f"{key}={json.dumps(value)}" for key, value in chosen.items())])
 
 

@@ -318,6 +318,34 @@ async def test_a_finalizer_comes_first_runs_at_the_end_and_goes(cluster: Cluster
     assert story == ["reconcile", "clean", "clean", "second"]
 
 
+async def test_what_is_being_deleted_is_told_about_only_where_that_is_wanted(cluster: Cluster) -> None:
+    client = cluster.client
+    await install(client, Shop)
+    seen: dict[str, list[bool]] = {"going-on": [], "usual": []}
+
+    @controller(Shop, name="going-on", while_deleting=True)
+    async def going_on(obj: Shop, ctx: Context) -> None:
+        seen["going-on"].append(ctx.deleting)
+        obj.status.ready = len(obj.metadata.finalizers)
+
+    @controller(Shop, name="usual")
+    async def usual(obj: Shop, ctx: Context) -> None:
+        seen["usual"].append(ctx.deleting)
+
+    place = ref(Shop, "demo", namespace=DEFAULT)
+    async with running(cluster.transport, going_on, usual):
+        made = shop()
+        made.metadata.finalizers = ["foreign.org/first", "foreign.org/last"]
+        await client.create(made)
+        await eventually(lambda: seen["going-on"] and seen["usual"])
+        await client.delete(Shop, "demo", namespace=DEFAULT)
+        await eventually(lambda: seen["going-on"][-1])
+        await client.patch(place, MergePatch({"metadata": {"finalizers": ["foreign.org/last"]}}))
+        told = await eventually(lambda: client.get(Shop, "demo", namespace=DEFAULT), lambda one: one.status.ready == 1)
+        assert told.metadata.deletion_timestamp is not None
+        assert seen["usual"] == [False] * len(seen["usual"])
+
+
 @pytest.mark.capability("C45")
 async def test_a_failing_finalizer_is_visible_and_foreign_ones_are_kept(cluster: Cluster) -> None:
     client, clock = cluster.client, ManualClock()

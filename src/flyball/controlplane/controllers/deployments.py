@@ -171,7 +171,10 @@ class _Rollout:
         telling.tell_numbers(self.deployment, self.sets, self.newest, self.ctx.now())
 
     def _tell(self) -> None:
+        before = telling.is_complete(self.deployment)
         telling.tell(self.deployment, self.sets, self.newest, self.ctx)
+        if telling.is_complete(self.deployment) and not before:
+            self.ctx.requeue()  # the rollout has ended just now: its history can be looked at
 
     # The set of the present template
 
@@ -405,7 +408,7 @@ class _Rollout:
         if spare <= 0:
             return False
         taken = await self._take(spare, lambda one: _wanted(one) - _available(one))
-        spare = sum(map(_available, self.sets)) - self.limits.least
+        spare = sum(min(_available(one), _wanted(one)) for one in self.sets) - self.limits.least
         taken += await self._take(spare, _wanted)
         return taken > 0
 

@@ -108,7 +108,7 @@ async def _delete(replica_set: ReplicaSet, pods: list[Pod], count: int, ctx: Con
     """Delete the Pods that can be missed most easily."""
     chosen = pods
     if count < len(pods):
-        chosen = ranked_for_deletion(pods, now=ctx.now(), related=await _related(replica_set, pods, ctx))[:count]
+        chosen = ranked_for_deletion(pods, now=ctx.now(), related=await _related(replica_set, ctx))[:count]
 
     async def delete(pod: Pod) -> str | None:
         try:
@@ -130,11 +130,11 @@ async def _all_of(work: Sequence[Callable[[], Awaitable[str | None]]]) -> str | 
     return next((one for one in said if one is not None), None)
 
 
-async def _related(replica_set: ReplicaSet, pods: list[Pod], ctx: Context) -> list[Pod]:
+async def _related(replica_set: ReplicaSet, ctx: Context) -> list[Pod]:
     """Return the Pods of all sets that the same controller has, so that its Pods stay spread over nodes."""
     owner = controller_of(replica_set)
     if owner is None:
-        return pods
+        return []
     sets = await ctx.list(ReplicaSet)
     siblings = [one for one in sets if (found := controller_of(one)) is not None and found.uid == owner.uid]
     finds = [matcher(one.spec.selector) for one in siblings]
