@@ -13,8 +13,8 @@ What the room promises.
   memory that grows: by name, in the log, in the numbers and at `/readyz`.
 - **Everything can be said from outside**: by flag, environment or `pyproject.toml` (`options`).
 
-Reading order: `manager` (the order of things), `fence`, `election`, `health`, `serving` and `probes`, `metrics`, `logs`,
-`permissions`, `watchdog`, `options` and `flags`, `process` (signals and exit codes).
+Reading order: `manager` (the order of things), `fence`, `election`, `health`, `serving` and `probes`, `metrics`,
+`logs`, `permissions`, `watchdog`, `options` and `flags`, `process` (signals and exit codes).
 """
 
 from __future__ import annotations
