@@ -9,7 +9,7 @@ RUN    := $(BIN)/python
 .PHONY: help demo lint format test test-real test-all-pythons bench generate record docs real-control-plane soak fuzz clean
 
 help:
-	@echo "make demo    what Flyball does, in a terminal"
+	@echo "make demo    what Flyball does, in a terminal (KEEP=1: the cluster stays)"
 	@echo "make test    the tests that need nothing but Python"
 	@echo "others: lint format test-real test-all-pythons bench generate docs real-control-plane soak fuzz clean"
 
@@ -20,7 +20,7 @@ $(READY): pyproject.toml uv.lock
 	@touch $@
 
 demo: $(READY)
-	@$(RUN) -m flyball.demo
+	@PYTHONPATH=operators/simplejob/src KEEP=$(KEEP) $(RUN) examples/demo.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
