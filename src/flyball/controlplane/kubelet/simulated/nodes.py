@@ -5,23 +5,24 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-__all__ = ["NODE_LABEL", "new_node"]
+__all__ = ["NODE_LABEL", "new_node", "node_conditions"]
 
 NODE_LABEL: Final = "simulate.flyball.dev/node"
 """Marks the nodes of the simulation."""
 
+_ROOM: Final = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+_CONDITIONS: Final = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
 
-def new_node(name: str, now: datetime) -> dict[str, Any]:
-    """Make a node of the simulation, as plain values: ready, with room for many Pods."""
-    amounts = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+
+def node_conditions(now: datetime) -> list[dict[str, str]]:
+    """Return what a node says of itself: all is well."""
     moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    conditions = [
-        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-        ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-        ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-        ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
-    ]
-    stated = [
+    return [
         {
             "type": type_,
             "status": status,
@@ -30,18 +31,38 @@ def new_node(name: str, now: datetime) -> dict[str, Any]:
             "lastHeartbeatTime": moment,
             "lastTransitionTime": moment,
         }
-        for type_, status, reason, message in conditions
+        for type_, status, reason, message in _CONDITIONS
     ]
-    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", NODE_LABEL: "true"}
+
+
+def new_node(name: str, now: datetime) -> dict[str, Any]:
+    """Make a node of the simulation, as plain values: ready, with room for many Pods."""
+    labels = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        NODE_LABEL: "true",
+    }
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels},
         "status": {
-            "capacity": amounts,
-            "allocatable": amounts,
-            "conditions": stated,
+            "capacity": dict(_ROOM),
+            "allocatable": dict(_ROOM),
+            "conditions": node_conditions(now),
             "addresses": [{"type": "Hostname", "address": name}, {"type": "InternalIP", "address": "127.0.0.1"}],
-            "nodeInfo": {"kubeletVersion": "v1.36.4+flyball", "operatingSystem": "linux", "osImage": "simulated"},
+            "nodeInfo": {
+                "architecture": "amd64",
+                "bootID": "",
+                "containerRuntimeVersion": "simulated://1",
+                "kernelVersion": "",
+                "kubeProxyVersion": "",
+                "kubeletVersion": "v1.36.4+flyball",
+                "machineID": "",
+                "operatingSystem": "linux",
+                "osImage": "simulated",
+                "systemUUID": "",
+            },
         },
     }
