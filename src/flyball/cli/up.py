@@ -48,6 +48,8 @@ class _Wishes:
     pods: PodsMode
     nodes: int
     speed: float
+    stages: tuple[Path, ...]
+    seed: int
     controllers: tuple[str, ...]
     image: tuple[str, ...]
     images: Path | None
@@ -79,6 +81,14 @@ class _Wishes:
     show_default=True,
     help="How many times as fast simulated Pods live.",
 )
+@click.option(
+    "--stages",
+    type=_PATH,
+    multiple=True,
+    metavar="PATH",
+    help="How simulated Pods live: a YAML file or folder of stages. Repeatable.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Where the chance of stages comes from.")
 @click.option(
     "--controllers",
     default="*",
@@ -156,7 +166,14 @@ async def _running(wishes: _Wishes) -> AsyncGenerator[list[str]]:
             stack.callback(door.let_go)
             door.bind()
         options = _processes(wishes, doors[0].port)
-        fleet = fleet_for(wishes.pods, nodes=wishes.nodes, speed=wishes.speed, options=options)
+        fleet = fleet_for(
+            wishes.pods,
+            nodes=wishes.nodes,
+            speed=wishes.speed,
+            stages=wishes.stages,
+            seed=wishes.seed,
+            options=options,
+        )
         await cluster.start(doors[0].port)
         if manifests:
             async with Client(transport=cluster.transport) as client:

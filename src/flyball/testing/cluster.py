@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from flyball.controller.definition import Controller
     from flyball.controlplane.apiserver.http import HttpDoor
     from flyball.controlplane.controllers.workloads import Workloads
-    from flyball.controlplane.kubelet import PodsMode
+    from flyball.controlplane.kubelet import MakeFleet, PodsMode
     from flyball.controlplane.kubelet.process import Processes
+    from flyball.controlplane.kubelet.simulated import Stage
     from flyball.manager import Election, Manager
 
 __all__ = ["Cluster", "ClusterError"]
@@ -66,8 +67,8 @@ class Cluster:
     server, where no helping hand is wanted. `workloads=True` lets Deployments, ReplicaSets, Jobs and Pods progress on
     `nodes` nodes, whose Pods are simulated (`pods="simulate"`, `speed` times as fast), processes of this machine
     (`"process"`, with the choices of `processes`), or nobody's (`"none"`: no node either). `controllers` may also
-    choose, as kube-controller-manager's `--controllers` does: `("*", "-job-controller")`. `seed` chooses the faults of
-    rules with a probability.
+    choose, as kube-controller-manager's `--controllers` does: `("*", "-job-controller")`. `stages` say how simulated
+    Pods live instead of as usual. `seed` chooses the faults of rules with a probability, and the chance in stages.
     A cluster that is not entered starts with its first request.
     """
 
@@ -81,6 +82,7 @@ class Cluster:
         pods: PodsMode = "simulate",
         nodes: int = 1,
         speed: float = 1.0,
+        stages: Sequence[Stage | Path] = (),
         processes: Processes | None = None,
         port: int = 0,
         seed: int = 0,
@@ -96,7 +98,11 @@ class Cluster:
         self._wanted_port = port
         self._workloads: Workloads | None = None
         if workloads:
-            self._workloads = self._make_workloads(controllers, pods, nodes, speed, processes)
+            from flyball.controlplane.kubelet import fleet_for
+
+            options = self._with_address(processes) if pods == "process" else processes
+            fleet = fleet_for(pods, nodes=nodes, speed=speed, stages=stages, seed=seed, options=options)
+            self._workloads = self._make_workloads(controllers, fleet)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting: asyncio.Task[None] | None = None
         self._thread: threading.Thread | None = None
@@ -120,25 +126,15 @@ class Cluster:
         if self._workloads is not None:
             await self._workloads.start()
 
-    def _make_workloads(
-        self,
-        controllers: bool | Sequence[str],
-        pods: PodsMode,
-        nodes: int,
-        speed: float,
-        processes: Processes | None,
-    ) -> Workloads:
+    def _make_workloads(self, controllers: bool | Sequence[str], fleet: MakeFleet | None) -> Workloads:
         from flyball.controlplane.controllers.workloads import Workloads
-        from flyball.controlplane.kubelet import fleet_for
 
         if isinstance(controllers, bool):
             controllers = ("*",) if controllers else ()
-        if pods == "process":
-            processes = self._with_address(processes)
         return Workloads(
             self.embedded.transport,
             self.embedded.clock,
-            fleet=fleet_for(pods, nodes=nodes, speed=speed, options=processes),
+            fleet=fleet,
             controllers=controllers,
             kubelets=self.embedded.server.kubelets,
         )

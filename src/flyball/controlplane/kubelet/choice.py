@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from flyball.controlplane.kubelet.fleet import MakeFleet
@@ -9,6 +11,7 @@ from flyball.errors import ConfigError
 
 if TYPE_CHECKING:
     from flyball.controlplane.kubelet.process import Processes
+    from flyball.controlplane.kubelet.simulated import Stage
 
 __all__ = ["PODS", "PodsMode", "fleet_for"]
 
@@ -19,14 +22,22 @@ PODS: Final[tuple[PodsMode, ...]] = get_args(PodsMode)
 
 
 def fleet_for(
-    pods: PodsMode, *, nodes: int = 1, speed: float = 1.0, options: Processes | None = None
+    pods: PodsMode,
+    *,
+    nodes: int = 1,
+    speed: float = 1.0,
+    stages: Sequence[Stage | Path] = (),
+    seed: int = 0,
+    options: Processes | None = None,
 ) -> MakeFleet | None:
     """Return what makes the nodes of a cluster; None when it shall have none. Raises ConfigError.
 
-    `speed` is of simulated Pods, `options` of Pods as processes.
+    `speed`, `stages` and `seed` are of simulated Pods, `options` of Pods as processes.
     """
     if pods not in PODS:
         raise ConfigError(f"pods {pods!r} is not one of {', '.join(PODS)}")
+    if stages and pods != "simulate":
+        raise ConfigError(f"stages are for simulated pods; leave them out with pods {pods!r}")
     if pods == "none":
         return None
     if pods == "process":
@@ -35,4 +46,4 @@ def fleet_for(
         return processes(nodes=nodes, options=options)
     from flyball.controlplane.kubelet.simulated import simulated
 
-    return simulated(nodes=nodes, speed=speed)
+    return simulated(nodes=nodes, speed=speed, stages=stages, seed=seed)

@@ -168,8 +168,10 @@ def _act(next_: _Next) -> Act:
         for one in next_.containers:
             for name in [one.name] if one.name else [each.name for each in pod.containers]:
                 _move(pod, name, one)
-        for name in {one.name for one in next_.containers if one.name} or {one.name for one in pod.containers[:1]}:
-            pod.write(name, next_.log)
+        named = {one.name for one in next_.containers if one.name}
+        for each in pod.containers:
+            if each.name in named or not named:
+                pod.write(each.name, next_.log)
         pod.overrides |= _filled(next_.status, _values(pod))
         pod.annotations |= next_.annotations
         for event in (*next_.events, *([next_.event] if next_.event is not None else [])):
