@@ -4,4 +4,8 @@ A script (`tests/integration/kubectl/scripts/*.yaml`) is a list of commands with
 one against a server and writes a transcript: each command, what it printed, its exit code, with all that differs from
 run to run masked. `python -m tools.kubectl record` keeps the transcripts of a real server; the tests play the same
 scripts against the embedded one and compare.
+
+A script with `nodes` is about workloads: it is recorded from a real control plane with its controllers, and played
+against the embedded one with ours; on both, our simulated kubelet plays the Pods. A step with `until` is asked again
+until its output matches.
 """

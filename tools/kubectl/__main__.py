@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
-from flyball.testing.binaries import find_binaries
-from flyball.testing.cluster import Cluster
+from flyball.testing.binaries import Binaries, find_binaries
+from flyball.testing.nodes import BESIDE_PLAYED_NODES, PlayedNodes
 from flyball.testing.realcluster import RealCluster
-from tools.kubectl.play import FOLDER, Script, load, path_kubectl, play, version_of
+from tools.kubectl.play import FOLDER, Script, embedded, load, path_kubectl, play, version_of
 
 HEAD = (
     "# Recorded from kube-apiserver 1.36.4 by `python -m tools.kubectl record` with kubectl {version}; do not edit.\n\n"
@@ -32,25 +34,40 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _record(scripts: list[Script]) -> int:
-    """Controllers would interfere: only etcd and kube-apiserver run."""
+    """Keep the transcripts of both kubectls."""
     binaries = find_binaries()
     for label, kubectl in (("1.36.4", binaries.path("kubectl")), ("path", path_kubectl())):
         if kubectl is None:
             continue
         head = HEAD.format(version=version_of(kubectl))
-        with RealCluster(controllers=False, binaries=binaries) as cluster:
-            for script in scripts:
-                target = FOLDER / "golden" / label / f"{script.name}.txt"
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(head + _transcript(script, kubectl, cluster.kubeconfig))
-                print(f"{label}: {script.name}")
+        for nodes in sorted({script.nodes for script in scripts}):
+            with _real(nodes, binaries) as cluster:
+                for script in (one for one in scripts if one.nodes == nodes):
+                    target = FOLDER / "golden" / label / f"{script.name}.txt"
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_text(head + _transcript(script, kubectl, cluster.kubeconfig))
+                    print(f"{label}: {script.name}")
     return 0
+
+
+@contextmanager
+def _real(nodes: int, binaries: Binaries) -> Generator[RealCluster]:
+    """Only etcd and kube-apiserver: controllers would interfere; with nodes, everything, and their Pods are played."""
+    if not nodes:
+        with RealCluster(controllers=False, binaries=binaries) as cluster:
+            yield cluster
+        return
+    with (
+        RealCluster(binaries=binaries, controllers=BESIDE_PLAYED_NODES) as cluster,
+        PlayedNodes(cluster.config, nodes=nodes),
+    ):
+        yield cluster
 
 
 def _play(scripts: list[Script]) -> int:
     kubectl = find_binaries().path("kubectl")
     for script in scripts:
-        with Cluster(controllers=False) as cluster:
+        with embedded(script) as cluster:
             print(_transcript(script, kubectl, cluster.kubeconfig))
     return 0
 

@@ -16,7 +16,9 @@ from typing import Any
 
 import yaml
 
-__all__ = ["FOLDER", "Script", "load", "play", "version_of"]
+from flyball.testing.cluster import Cluster
+
+__all__ = ["FOLDER", "Script", "embedded", "load", "play", "version_of"]
 
 FOLDER = Path(__file__).parents[2] / "tests" / "integration" / "kubectl"
 SECONDS = 30.0
@@ -34,6 +36,13 @@ _MASKS = (
     (re.compile(r"\b10\.\d+\.\d+\.\d+\b"), "ADDRESS"),
     (re.compile(r"\b[a-z0-9-]*?-[bcdfghjklmnpqrstvwxz2456789]{5}\b(?= serviceaccount)"), "GENERATED"),
 )
+_WORKLOADS = (
+    (re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b"), "-HASH"),
+    (re.compile(r"\b(?<=pod-template-hash[=:])([bcdfghjklmnpqrstvwxz2456789]{8,10})\b"), "HASH"),
+    (re.compile(r"(?<=-HASH)-[bcdfghjklmnpqrstvwxz2456789]{5}\b"), "-POD"),
+    (re.compile(r"(?<=kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5}\b"), "-TOKEN"),
+)
+"""What is generated for workloads: names of ReplicaSets and their Pods."""
 _AGE = re.compile(r"(?<![\w.:/-])(\d+[smhdy]){1,2}(?![\w:/-])|<invalid>")
 _FIELD = re.compile(r"^\s*[\w$-]+\t<|^(GROUP|KIND|VERSION|FIELD|FIELDS|ENUM|error|Error)\b")
 
@@ -45,6 +54,8 @@ class Script:
     name: str
     steps: list[dict[str, Any]]
     files: dict[str, str] = field(default_factory=dict[str, str])
+    nodes: int = 0
+    """How many simulated nodes play Pods, with controllers of workloads; none: only an API server answers."""
 
     @property
     def namespace(self) -> str:
@@ -60,7 +71,12 @@ def load() -> list[Script]:
 def _read(path: Path) -> Script:
     source = yaml.safe_load(path.read_text())
     steps = [{"run": step} if isinstance(step, str) else step for step in source["steps"]]
-    return Script(path.stem, steps, source.get("files", {}))
+    return Script(path.stem, steps, source.get("files", {}), source.get("nodes", 0))
+
+
+def embedded(script: Script) -> Cluster:
+    """The embedded cluster that a script is played against."""
+    return Cluster(workloads=True, nodes=script.nodes) if script.nodes else Cluster(controllers=False)
 
 
 def version_of(kubectl: Path) -> str:
@@ -110,10 +126,11 @@ class _Player:
 
     def _one(self, step: dict[str, Any]) -> str:
         done = self._run(shlex.split(step["run"]), step.get("stdin"), step.get("env", {}))
-        for _ in range(step.get("again", 0)):
-            if done.returncode == 0:
+        until = re.compile(step.get("until", ""))
+        for _ in range(step.get("again", 100 if "until" in step else 0)):
+            if done.returncode == 0 and until.search(done.stdout):
                 break
-            time.sleep(0.2)  # a real server needs a while until a definition is served
+            time.sleep(0.2)  # a real server needs a while until a definition is served, or Pods are there
             done = self._run(shlex.split(step["run"]), step.get("stdin"), step.get("env", {}))
         if step.get("quiet") and done.returncode == 0:
             return f"$ kubectl {step['run']}\n\n"
@@ -173,18 +190,41 @@ class _Player:
             lines = [re.sub(r" {2,}", "  ", line) for line in lines]
         if step.get("sorted"):
             lines.sort()
+        if self._script.nodes:
+            lines = _with_events_sorted(lines)
         for pattern in step.get("without", ()):
             lines = [line for line in lines if not re.search(pattern, line)]
         return lines
 
     def _masked(self, line: str) -> str:
         line = line.rstrip().replace(str(self._folder), "FOLDER")
-        for pattern, name in _MASKS:
+        for pattern, name in (*_MASKS, *(_WORKLOADS if self._script.nodes else ())):
             line = pattern.sub(name, line)
         masked = _AGE.sub("AGE", line)
         if masked != line or re.match(r"[A-Z][A-Z()/ -]+( {2,}|$)", line):
             masked = re.sub(r"(?<=\S) {2,}", "  ", masked)
         return masked
+
+
+def _with_events_sorted(lines: list[str]) -> list[str]:
+    """Events of the same second come in any order: sort them, and say nothing of how often each was said."""
+    sorted_lines: list[str] = []
+    start: int | None = None
+    for line in lines:
+        if start is not None and not line.startswith(" "):
+            start = None
+        if start is None:
+            sorted_lines.append(line)
+            start = len(sorted_lines) if line.startswith("Events:") else None
+            continue
+        line = re.sub(r"(?<=\S) {2,}", "  ", line.replace("---------", "---"))
+        line = re.sub(r" \(x\d+ over AGE\)", "", line)
+        if line in sorted_lines[start:]:
+            continue
+        sorted_lines.append(line)
+        head = sum(one.startswith(("  Type ", "  ----")) for one in sorted_lines[start:])
+        sorted_lines[start + head :] = sorted(sorted_lines[start + head :])
+    return sorted_lines
 
 
 def path_kubectl() -> Path | None:

@@ -6,10 +6,9 @@ import difflib
 from pathlib import Path
 
 import pytest
-from tools.kubectl.play import FOLDER, Script, load, path_kubectl, play, version_of
+from tools.kubectl.play import FOLDER, Script, embedded, load, path_kubectl, play, version_of
 
 from flyball.testing.binaries import BinariesMissing, find_binaries
-from flyball.testing.cluster import Cluster
 
 SCRIPTS = load()
 
@@ -40,6 +39,6 @@ def recorded(label: str, script: Script, kubectl: Path) -> str:
 def test_kubectl_prints_what_it_prints_against_a_real_server(script: Script, label: str, tmp_path: Path) -> None:
     kubectl = kubectl_of(label)
     expected = recorded(label, script, kubectl)
-    with Cluster(controllers=False) as cluster:
+    with embedded(script) as cluster:
         transcript = play(script, kubectl, cluster.kubeconfig, tmp_path)
     assert list(difflib.unified_diff(expected.splitlines(), transcript.splitlines(), "real", "embedded", n=3)) == []
