@@ -222,6 +222,21 @@ async def test_the_error_condition_is_told_once_and_never_that_nothing_is_wrong_
     assert all(one.series is None for one in await events_of(client, "demo"))
 
 
+async def test_events_are_named_in_their_order(cluster: Cluster) -> None:
+    client, clock = cluster.client, ManualClock()
+    await install(client, Shop)
+    about = await client.create(shop())
+    recorder = EventRecorder(client, clock=clock)
+    said = [f"number {number}" for number in range(12)]
+    for words in said:
+        recorder.record(about, "Normal", "Said", words)
+        if words == "number 5":
+            await clock.advance(1)
+    await recorder.flush()
+    found = sorted(await events_of(client, "demo"), key=lambda one: one.metadata.name)
+    assert [one.note for one in found] == said
+
+
 async def test_repeated_events_become_a_series(cluster: Cluster) -> None:
     client, clock = cluster.client, ManualClock()
     await install(client, Shop)

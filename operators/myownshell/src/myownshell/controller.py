@@ -93,7 +93,7 @@ class Shells:
         """An event about what was done, and the numbers."""
         kind = done.object.kind
         if done.made:
-            ctx.record("Normal", f"{kind}Created", str(done))
+            ctx.record("Normal", f"{kind}Created", f"created {done}")
         elif done.drifted:
             ctx.record("Normal", "DriftRepaired", str(done))
             for group in sorted({_group_of(field) for field in done.fields}):
