@@ -29,6 +29,8 @@ MINUTES = re.compile(r"(?<=-)\d{8}\b")
 HASH_LABELS = ("pod-template-hash", "controller-revision-hash")
 COMBINED = "(combined from similar events): "
 """How client-go begins an Event that stands for many: how often something was said is not told."""
+ACCIDENT = "the object has been modified; please apply your changes to the latest version"
+"""What is said when a controller's cache was late: it tries again, and nobody has to do anything."""
 REVISION = "deployment.kubernetes.io/revision"
 SPEC: dict[str, tuple[str, ...]] = {
     "cronjobs": ("suspend",),
@@ -41,6 +43,8 @@ SPEC: dict[str, tuple[str, ...]] = {
     "services": ("type", "selector"),
     "statefulsets": ("replicas",),
 }
+ALIKE = frozenset(("endpointslices", "pods"))
+"""Of these there are many whose names say nothing."""
 LEFT_OUT = frozenset(("apiVersion", "kind", "metadata", "spec", "status"))
 TOO_LONG: dict[str, frozenset[str]] = {"controllerrevisions": frozenset(("data",))}
 
@@ -48,8 +52,9 @@ TOO_LONG: dict[str, frozenset[str]] = {"controllerrevisions": frozenset(("data",
 class Narrator:
     """Tells what has changed since it was asked last."""
 
-    def __init__(self, namespace: str, shows: dict[str, list[str]]) -> None:
-        """Nothing was told yet."""
+    def __init__(self, namespace: str, shows: dict[str, list[str]], *, in_order: bool = True) -> None:
+        """Nothing was told yet. Events are told `in_order`, or sorted where their order is chance."""
+        self._in_order = in_order
         self._namespace = namespace
         self._shows = shows
         self._hashes: dict[str, str] = {}
@@ -63,7 +68,7 @@ class Narrator:
         news: dict[str, Any] = {}
         for resource, objects in found.items():
             shown = [self._object(resource, each) for each in objects]
-            now: Any = _counted(shown) if resource == "pods" else {each.pop("name"): each for each in shown}
+            now: Any = _counted(shown) if resource in ALIKE else {each.pop("name"): each for each in shown}
             changed = _changes(self._told.get(resource), now)
             if changed is not None:
                 news[resource] = changed
@@ -139,6 +144,9 @@ class Narrator:
         shown |= {"images": images} if images else {}
         shown |= {path: self._masked(at(obj, path)) for path in self._shows.get(resource, ())}
         others = {key: value for key, value in obj.items() if key not in LEFT_OUT | TOO_LONG.get(resource, frozenset())}
+        for unordered in ("endpoints", "subsets"):
+            if others.get(unordered):
+                others[unordered] = sorted(others[unordered], key=_addressed)
         shown |= self._masked(others)
         if resource == "pods":
             status = {key: status[key] for key in ("phase", "reason", "message", "conditions") if key in status}
@@ -153,7 +161,8 @@ class Narrator:
     def _name(self, metadata: Object) -> str:
         base = metadata.get("generateName", "")
         name = str(metadata["name"])
-        return self._text(base) + "*" if base and name.startswith(base) else self._text(name)
+        generated = base and re.fullmatch(re.escape(base) + SUFFIX, name)
+        return self._text(base) + "*" if generated else self._text(name)
 
     def _owner(self, reference: Object) -> str:
         words = [f"{reference['kind']}/{self._text(reference['name'])}"]
@@ -166,11 +175,13 @@ class Narrator:
         for event in sorted(events, key=lambda each: (_about(each), int(each["metadata"]["resourceVersion"]))):
             source = (event.get("source") or {}).get("component") or event.get("reportingComponent") or "?"
             message = event.get("message", "").removeprefix(COMBINED)
+            if ACCIDENT in message:
+                continue
             line = self._text(f"{_about(event)} {event['type']} {event['reason']} [{source}]: {message}")
             if line not in self._said:
                 self._said.add(line)
                 told.append(line)
-        return sorted(told, key=lambda line: line.partition(" ")[0])
+        return sorted(told, key=lambda line: line.partition(" ")[0] if self._in_order else line)
 
 
 def _about(event: Object) -> str:
@@ -181,6 +192,11 @@ def _age(obj: Object) -> tuple[str, int, str]:
     metadata = obj["metadata"]
     revision = obj.get("revision", (metadata.get("annotations") or {}).get(REVISION, 0))
     return str(metadata.get("creationTimestamp", "")), int(revision or 0), str(metadata["name"])
+
+
+def _addressed(part: Object) -> str:
+    """What parts of endpoints are sorted by, whose order says nothing: their addresses and ports."""
+    return json.dumps([part.get(key) for key in ("ports", "addresses", "notReadyAddresses")], sort_keys=True)
 
 
 def _condition(condition: Object) -> dict[str, Any]:

@@ -51,6 +51,8 @@ KINDS: Final = {
     "ControllerRevision": ("apps/v1", "controllerrevisions"),
     "CronJob": ("batch/v1", "cronjobs"),
     "Deployment": ("apps/v1", "deployments"),
+    "EndpointSlice": ("discovery.k8s.io/v1", "endpointslices"),
+    "Endpoints": ("v1", "endpoints"),
     "Job": ("batch/v1", "jobs"),
     "PersistentVolumeClaim": ("v1", "persistentvolumeclaims"),
     "Pod": ("v1", "pods"),
@@ -66,6 +68,12 @@ LOOK_SECONDS: Final = 0.15
 PATIENCE_SECONDS: Final = 30.0
 PLAYERS: Final = 6
 NOT_IN_TITLES: Final = ("with", "metadata", "until", "body", "unsaid")
+NODES: Final[dict[str, dict[str, str]]] = {
+    "node-1": {},
+    "node-2": {},
+    "node-3": {"topology.kubernetes.io/zone": "zone-3"},
+}
+"""The nodes that there are, and their labels; nobody runs there but the story."""
 EVENTS: Final = "$CORE/events"
 MERGE: Final = "application/merge-patch+json"
 
@@ -82,12 +90,17 @@ class _Story(Player):
     def __init__(self, case: Case, world: World) -> None:
         super().__init__(case, world.target)
         self.world = world
-        self.narrator = Narrator(case.namespace, case.shows)
+        self.narrator = Narrator(case.namespace, case.shows, in_order=not case.refuses_in_any_order)
         self._pods_played = 0
 
     def prepare(self) -> None:
-        """A namespace, with the account that Pods run as."""
+        """A namespace, with the account that Pods run as, and nodes."""
         super().prepare()
+        for name, labels in NODES.items():
+            node = json.dumps({"metadata": {"name": name, "labels": labels}}).encode()
+            answer = self.target.send("POST", "/api/v1/nodes", {"Content-Type": "application/json"}, node)
+            if answer.status not in (201, 409):
+                raise CaseError(f"{self.case.id}: node {name}: {answer.status} {answer.body.decode()[:600]}")
         account = f"/api/v1/namespaces/{self.case.namespace}/serviceaccounts/default"
         self._until(lambda: self.target.send("GET", account, {}, None).status == 200, "the account of Pods")
 

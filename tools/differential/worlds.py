@@ -21,8 +21,13 @@ from tools.differential.target import Target
 
 __all__ = ["World", "embedded_world", "real_control_plane", "real_world"]
 
-NOT_WANTED = ("node-lifecycle-controller", "pod-garbage-collector-controller", "taint-eviction-controller")
-"""They would take away Pods whose node nobody has seen."""
+NOT_WANTED = (
+    "node-lifecycle-controller",
+    "persistentvolume-binder-controller",
+    "pod-garbage-collector-controller",
+    "taint-eviction-controller",
+)
+"""They would take away Pods whose node nobody has seen; and nobody binds claims in the embedded cluster."""
 
 _QUIET = Options(health_port=-1, metrics_port=-1, max_block=0.0, memory_growth=0.0)
 

@@ -48,8 +48,9 @@ async def bind(server: ApiServer, request: Request, target: Target) -> Answer:
             told = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
             raise conflict("pods/binding", "", name, told)
         spec["nodeName"] = wanted["name"]
-        if metadata.get("annotations"):
-            obj["metadata"].setdefault("annotations", {}).update(metadata["annotations"])
+        for part in ("annotations", "labels"):
+            if metadata.get(part):
+                obj["metadata"].setdefault(part, {}).update(metadata[part])
         _scheduled(obj, time_text(server.core.now()))
         return obj
 

@@ -85,7 +85,7 @@ class Claims:
         return True
 
     async def ensure(self, pod: str, ordinal: int) -> None:
-        """Make the claims of a Pod that are missing. One that is being deleted has to be gone first."""
+        """Make the claims of a Pod that are missing; RetryAfter when that fails, or while one is being deleted."""
         for claim in self.wanted(ordinal):
             present = await self._read(claim.metadata.name)
             if present is None:
@@ -102,7 +102,7 @@ class Claims:
         except ApiError as error:
             told = f"{words} for Pod {pod} in StatefulSet {self.owner.metadata.name} failed error: {error.message}"
             self.ctx.record("Warning", "FailedCreate", told)
-            raise
+            raise RetryAfter(_AGAIN, f"failed to create PVC {claim.metadata.name}: {error.message}") from error
         told = f"{words} Pod {pod} in StatefulSet {self.owner.metadata.name} success"
         self.ctx.record("Normal", "SuccessfulCreate", told)
 

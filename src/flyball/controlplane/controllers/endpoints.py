@@ -70,7 +70,7 @@ def endpoints() -> Controller[Service]:
             Watches(Endpoints, _same_name, predicates=[Predicate(_gone_or_left, "gone or left over")]),
         ],
         predicates=[resource_version_changed],
-        name="endpoints-controller",
+        name="endpoint-controller",
         raw=True,
         error_condition=None,
         max_concurrent=5,

@@ -77,7 +77,7 @@ def endpointslices() -> Controller[Service]:
         owns=[Owns(EndpointSlice)],
         watches=[Watches(Pod, services_of, predicates=[matters]), Watches(Node, _nobody)],
         predicates=[resource_version_changed],
-        name="endpointslice-controller",
+        name="endpoint-slice-controller",
         error_condition=None,
         max_concurrent=5,
     )

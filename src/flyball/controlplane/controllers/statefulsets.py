@@ -11,21 +11,22 @@ The Pods of claim templates get their claims made. Nobody binds claims on this c
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
-from flyball.api import find_condition, origin, to_dict
-from flyball.controller import Context, Watches, controller
+from flyball.api import origin, to_dict
+from flyball.controller import Context, NameConflict, Watches, controller
 from flyball.controller.predicates import resource_version_changed
+from flyball.controlplane.controllers.claiming import Adopts, claim
 from flyball.controlplane.controllers.claims import Claims
-from flyball.controlplane.controllers.pods import is_available, is_ready, new_pod, phase_of
+from flyball.controlplane.controllers.pods import available_at, is_available, is_ready, new_pod, phase_of
 from flyball.controlplane.controllers.revisions import REVISION_LABEL, History, template_of
-from flyball.errors import ApiError, RetryAfter
+from flyball.controlplane.controllers.setbacks import Setbacks
+from flyball.errors import ApiError, Conflict, RetryAfter
 from flyball.k8s.apps.v1 import ControllerRevision, StatefulSet
 from flyball.k8s.core.v1 import PersistentVolumeClaim, Pod
 
@@ -33,7 +34,12 @@ __all__ = ["INDEX_LABEL", "NAME_LABEL", "ordinal_of", "statefulsets"]
 
 NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
+_setbacks: Final = Setbacks()
 _MEMBER: Final = re.compile(r"(.*)-([0-9]+)")
+
+
+class _Told(Exception):
+    """Something went wrong, and what there is to say of it is said."""
 
 
 def _nobody(claim: PersistentVolumeClaim) -> None:
@@ -44,25 +50,32 @@ def _nobody(claim: PersistentVolumeClaim) -> None:
 @controller(
     StatefulSet,
     owns=[Pod, ControllerRevision],
-    watches=[Watches(PersistentVolumeClaim, _nobody)],
+    watches=[Adopts(Pod), Watches(PersistentVolumeClaim, _nobody)],
     predicates=[resource_version_changed],
     name="statefulset-controller",
     error_condition=None,
     max_concurrent=5,
+    while_deleting=True,
 )
 async def statefulsets(statefulset: StatefulSet, ctx: Context) -> None:
     """Take the next step towards the members that are wanted, and tell how many there are."""
-    pods = [pod for pod in await ctx.owned(Pod) if _parent(pod) == statefulset.metadata.name]
-    status = statefulset.status
+    status, name = statefulset.status, statefulset.metadata.name
+    pods = await claim(Pod, statefulset, statefulset.spec.selector, ctx, which=lambda pod: _parent(pod) == name)
+    if ctx.deleting:
+        tell(statefulset, pods, status.current_revision or "", status.update_revision or "", ctx)
+        return
     history = await History.read(statefulset, statefulset.spec.selector, status.collision_count or 0, ctx)
     newest = await history.take_up(_template(statefulset))
     present = history.named(status.current_revision) or newest
     step = _Pass(statefulset, pods, present, newest, ctx)
     try:
         await step.run()
+        _setbacks.over(statefulset.metadata.uid)
+    except _Told:
+        _setbacks.again(statefulset.metadata.uid, ctx)
     finally:
         status.collision_count = history.collisions
-        step.tell()
+        tell(statefulset, pods, present.metadata.name, newest.metadata.name, ctx, replaced=step.replaced)
     used = {present.metadata.name, newest.metadata.name, *(_revision(pod) for pod in pods)}
     await history.forget(statefulset.spec.revision_history_limit, used)
     if status.current_revision != present.metadata.name:
@@ -122,9 +135,8 @@ class _Pass:
         self.now = self.ctx.now()
         self.claims = Claims(self.statefulset, self.ctx)
         spec = self.statefulset.spec
-        self.replicas = 1 if spec.replicas is None else spec.replicas
         self.start = (spec.ordinals.start or 0) if spec.ordinals is not None else 0
-        self.wanted = range(self.start, self.start + self.replicas)
+        self.wanted = range(self.start, self.start + _replicas(self.statefulset))
         self.least = spec.min_ready_seconds or 0
         self.in_order = spec.pod_management_policy != "Parallel"
         self.members = {ordinal_of(pod): pod for pod in self.pods if ordinal_of(pod) in self.wanted}
@@ -168,18 +180,8 @@ class _Pass:
         return True
 
     def _serves(self, pod: Pod) -> bool:
-        """Tell whether a Pod runs and has been ready for long enough; look again when it will have been."""
-        if not _runs(pod):
-            return False
-        if is_available(pod, self.least, self.now):
-            return True
-        self._look_again(pod)
-        return False
-
-    def _look_again(self, pod: Pod) -> None:
-        ready = find_condition(pod.status.conditions, "Ready")
-        if ready is not None and ready.last_transition_time is not None:
-            self.ctx.requeue(at=ready.last_transition_time + timedelta(seconds=self.least))
+        """Tell whether a Pod runs and has been ready for long enough."""
+        return _runs(pod) and is_available(pod, self.least, self.now)
 
     async def _shrink(self) -> bool:
         """Take Pods away that are too many, the last one first; tell whether nothing has to be waited for."""
@@ -244,8 +246,7 @@ class _Pass:
         strategy = self.statefulset.spec.update_strategy
         if strategy is not None and strategy.rolling_update is not None:
             return ordinal < self.start + self._partition()
-        rolling = strategy is None or strategy.type == "RollingUpdate"
-        return rolling and ordinal < self.start + (self.statefulset.status.current_replicas or 0)
+        return _rolls(self.statefulset) and ordinal < self.start + (self.statefulset.status.current_replicas or 0)
 
     async def _delete(self, pod: Pod) -> None:
         with self._told("Delete", pod.metadata.name):
@@ -269,52 +270,59 @@ class _Pass:
 
     @contextmanager
     def _told(self, verb: str, name: str) -> Generator[None]:
-        """Tell by an Event how it went."""
+        """Tell by an Event how it went; raises _Told when it went wrong."""
         try:
             yield
+        except Conflict:
+            raise  # somebody else was quicker; it is looked at again, and nobody has to know
+        except NameConflict as error:
+            raise _Told from error  # nobody hears of it, as upstream: whoever has the name may go
         except (ApiError, RetryAfter) as error:
             told = error.message if isinstance(error, ApiError) else error.reason
             words = f"{verb} Pod {name} in StatefulSet {self.statefulset.metadata.name} failed error: {told}"
             self.ctx.record("Warning", f"Failed{verb}", words)
-            raise
+            raise _Told from error
         self._say(verb, name)
 
     def _say(self, verb: str, name: str) -> None:
         words = f"{verb} Pod {name} in StatefulSet {self.statefulset.metadata.name} successful"
         self.ctx.record("Normal", f"Successful{verb}", words)
 
-    # Telling
 
-    def tell(self) -> None:
-        """State what this pass has found: Pods that it has made are seen by the next one."""
-        status, pods = self.statefulset.status, self.pods
-        living = [pod for pod in pods if not _is_going(pod)]
-        ready = [pod for pod in pods if _runs(pod)]
-        status.observed_generation = self.statefulset.metadata.generation
-        status.replicas = len(pods)
-        status.ready_replicas = len(ready) or None
-        status.available_replicas = _count_available(ready, self.least, self.now)
-        updated = sum(_revision(pod) == self.newest.metadata.name for pod in living)
-        current = sum(_revision(pod) == self.present.metadata.name for pod in living) - self.replaced
-        status.updated_replicas = updated or None
-        status.current_replicas = current or None
-        status.current_revision = self.present.metadata.name
-        status.update_revision = self.newest.metadata.name
-        if self._is_updated(updated, len(ready)):
-            status.current_replicas = updated or None
-            status.current_revision = self.newest.metadata.name
-        for pod in ready:
-            if not is_available(pod, self.least, self.now):
-                self._look_again(pod)
+def tell(
+    statefulset: StatefulSet, pods: Sequence[Pod], present: str, newest: str, ctx: Context, *, replaced: int = 0
+) -> None:
+    """State what a pass has found: Pods that it has made are seen by the next one, `replaced` ones are gone already.
 
-    def _is_updated(self, updated: int, ready: int) -> bool:
-        strategy = self.statefulset.spec.update_strategy
-        rolling = strategy is None or strategy.type == "RollingUpdate"
-        return rolling and updated == ready == len(self.pods) == self.replicas
+    `present` and `newest` are the names of the revisions.
+    """
+    status, least, now = statefulset.status, statefulset.spec.min_ready_seconds or 0, ctx.now()
+    living = [pod for pod in pods if not _is_going(pod)]
+    ready = [pod for pod in pods if _runs(pod)]
+    updated = sum(_revision(pod) == newest for pod in living)
+    status.observed_generation = statefulset.metadata.generation
+    status.replicas = len(pods)
+    status.ready_replicas = len(ready) or None
+    status.available_replicas = sum(is_available(pod, least, now) for pod in ready)
+    status.updated_replicas = updated or None
+    status.current_replicas = sum(_revision(pod) == present for pod in living) - replaced or None
+    status.current_revision, status.update_revision = present or None, newest or None
+    if _rolls(statefulset) and updated == len(ready) == len(pods) == _replicas(statefulset):
+        status.current_replicas = updated or None
+        status.current_revision = newest or None
+    moments = [available_at(pod, least) for pod in ready if not is_available(pod, least, now)]
+    for moment in filter(None, moments):
+        ctx.requeue(at=moment)
 
 
-def _count_available(pods: Iterable[Pod], least: int, now: datetime) -> int:
-    return sum(is_available(pod, least, now) for pod in pods)
+def _rolls(statefulset: StatefulSet) -> bool:
+    """Tell whether Pods are replaced without being deleted by somebody."""
+    strategy = statefulset.spec.update_strategy
+    return strategy is None or strategy.type == "RollingUpdate"
+
+
+def _replicas(statefulset: StatefulSet) -> int:
+    return 1 if statefulset.spec.replicas is None else statefulset.spec.replicas
 
 
 def _identity(name: str, ordinal: int) -> dict[str, str]:

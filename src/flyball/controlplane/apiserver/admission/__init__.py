@@ -3,7 +3,7 @@
     accounts        the ServiceAccount of a Pod and the volume with its token
     pods            priority, tolerations of nodes that are lost
     storage         finalizers that protect what is in use, the default storage class
-    nodes           the taint of a node that has not reported yet
+    nodes           the taint of a node that has not reported yet, and the zone of a Pod's node
     services        addresses and node ports
     users           who asked for a certificate
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Final
 
 from flyball.controlplane.apiserver.admission.accounts import service_account
-from flyball.controlplane.apiserver.admission.nodes import taint_new_node
+from flyball.controlplane.apiserver.admission.nodes import place_labels, taint_new_node
 from flyball.controlplane.apiserver.admission.pods import default_tolerations, priority
 from flyball.controlplane.apiserver.admission.services import Addresses
 from flyball.controlplane.apiserver.admission.storage import default_class, protect
@@ -33,6 +33,7 @@ _BEFORE_ADDRESSES: Final[tuple[Admit, ...]] = (
     default_class,
     protect,
     requesting_user,
+    place_labels,
 )
 
 
