@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Generator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-
-from flyball.testing import Cluster
-from flyball.testing.binaries import BinariesMissing, find_binaries
 
 Kubectl = Callable[..., str]
 
 IMAGE = "jsonpath={.spec.template.spec.containers[0].image}"
-
-
-@pytest.fixture
-def kubectl(tmp_path: Path) -> Generator[Kubectl]:
-    try:
-        program = find_binaries().path("kubectl")
-    except BinariesMissing as missing:
-        pytest.skip(str(missing))
-    with Cluster(workloads=True, nodes=2) as cluster:
-        start = [str(program), f"--kubeconfig={cluster.kubeconfig}", f"--cache-dir={tmp_path}"]
-
-        def run(*words: str) -> str:
-            done = subprocess.run([*start, *words], capture_output=True, text=True, timeout=60)
-            assert done.returncode == 0, f"{' '.join(words)}: {done.stdout}{done.stderr}"
-            return done.stdout.strip()
-
-        yield run
 
 
 def rolled_out(kubectl: Kubectl) -> None:
