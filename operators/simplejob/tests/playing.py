@@ -250,6 +250,26 @@ class World:
         for number in range(first, first + count):
             await self.fail(await self.job(number))
 
+    async def hold(self, job: Job) -> Job:
+        """Let a Job stay when it is deleted."""
+        place = ref(Job, job.metadata.name, namespace=self.namespace)
+        return await self.client.patch(place, MergePatch({"metadata": {"finalizers": ["example.com/held"]}}))
+
+    async def let_go(self, job: Job) -> None:
+        """Let a held Job go."""
+        place = ref(Job, job.metadata.name, namespace=self.namespace)
+        await self.client.patch(place, MergePatch({"metadata": {"finalizers": None}}))
+
+    async def is_going(self, job: Job) -> bool:
+        found = await self.client.get(Job, job.metadata.name, namespace=self.namespace)
+        return found.metadata.deletion_timestamp is not None
+
+    async def pods_go(self) -> None:
+        """Let pods that are being deleted go at once, as a kubelet does."""
+        for pod in await self.client.list(Pod, namespace=self.namespace):
+            if pod.metadata.deletion_timestamp is not None:
+                await self.client.delete(pod, grace_period=0, missing_ok=True)
+
     async def remove(self, job: Job) -> None:
         """Delete a Job, and wait until it has gone."""
         await self.client.delete(job, propagation="Background")

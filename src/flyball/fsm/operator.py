@@ -18,6 +18,7 @@ An error always wins over a result: an action that handles one calls ``m.clear_e
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
@@ -170,6 +171,7 @@ class _Runner:
     async def reconcile(self, request: Request, ctx: Context, /) -> Result | None:
         one = self._machine(context=self._context(ctx))
         one.on_transition = self._counter(ctx, one.on_transition)
+        one.error_level = logging.DEBUG
         one.state.resource_name = request.name
         one.state.namespace = request.namespace
         answer: Result | None = await one.run()

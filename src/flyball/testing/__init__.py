@@ -6,6 +6,7 @@
 - `RealCluster`: etcd, kube-apiserver and kube-controller-manager on loopback; `python -m flyball.testing.realcluster`
   gives one to a person. Programs come from `make real-control-plane` or `$KUBEBUILDER_ASSETS` (`binaries`).
 - `nodes`: our scheduler and simulated kubelet at work on any cluster, a real one too.
+- `cutting`: a process that dies before or after any of its writes, for crash matrices.
 - `plugin`: the pytest plugin: the fixtures `real_cluster` and `real_cluster_with_nodes`, the mark `real` and the option
   `--real`.
 

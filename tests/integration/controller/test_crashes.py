@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.integration.controller.cutting import Cut, When
 from tests.integration.controller.harness import DEFAULT, Shop, config, gone, install, running, shop
 
 from flyball.api import Model, to_dict
@@ -23,6 +22,7 @@ from flyball.k8s.core.v1 import ConfigMap, Secret
 from flyball.k8s.meta.v1 import ObjectMeta
 from flyball.testing import eventually
 from flyball.testing.cluster import Cluster
+from flyball.testing.cutting import Cut, When
 
 
 class Notes(Model):

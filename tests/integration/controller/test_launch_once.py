@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from examples.fake_cloud import FakeCloud
 from examples.launch_once import Cloud, Instance, InstanceWorkspace, launch_once
-from tests.integration.controller.cutting import Cut, When
 from tests.integration.controller.harness import DEFAULT, gone, install, running
 
 from flyball.client import Client
 from flyball.clock import ManualClock
 from flyball.testing import eventually
 from flyball.testing.cluster import Cluster
+from flyball.testing.cutting import Cut, When
 
 
 class CutCloud(Cloud):

@@ -231,7 +231,8 @@ class Run:
                 chain(machine.state.error, before)
                 keep(machine, problem)
                 if node is not None:
-                    self.logger.error("action failed", extra={"action": op.text, "state": node.path, "error": problem})
+                    fields = {"action": op.text, "state": node.path, "error": problem}
+                    self.logger.log(machine.error_level, "action failed", extra=fields)
                 return problem
             if before is not None and machine.state.error is not before:
                 chain(machine.state.error, before)
@@ -250,7 +251,9 @@ class Run:
         """Out of a composite whose inside has ended."""
         error = self.machine.state.error
         if error is not None:
-            self.logger.error("composite state machine failed", extra={"state": node.path, "error": error})
+            self.logger.log(
+                self.machine.error_level, "composite state machine failed", extra={"state": node.path, "error": error}
+            )
         if self.log is not None:
             self.log.debug("exiting composite state", extra={"state": node.path})
         self.present(node)

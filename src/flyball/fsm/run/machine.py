@@ -61,6 +61,11 @@ class Machine(Generic[C, S]):
     debug: bool | None = None
     """Whether guards get a read-only view and are watched; None: when strict mode is on (tests, FLYBALL_DEBUG)."""
 
+    error_level: int = logging.ERROR
+    """The level of the lines about failing actions and composites; a controller, which reports what is left of an
+    error by itself, sets it to DEBUG.
+    """
+
     _arguments: ClassVar[tuple[Any, Any]] = (AppContext, AppState)
     """The classes of context and extended state; type variables where a subclass leaves them open."""
 

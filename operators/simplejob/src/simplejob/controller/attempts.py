@@ -116,10 +116,10 @@ def pods_of(job: Job, pods: Iterable[Pod]) -> list[Pod]:
     return [pod for pod in pods if is_controlled_by(pod, job)]
 
 
-def has_begun(pod: Pod) -> bool:
-    """Whether any of its containers has ever run."""
-    states = [one.state for one in pod.status.container_statuses or () if one.state is not None]
-    return any(one.running is not None or one.terminated is not None for one in states)
+def has_begun(job: Job, pods: Iterable[Pod]) -> bool:
+    """Whether anything of it has ever run; the Job may know it before its pods are seen."""
+    states = [one.state for pod in pods_of(job, pods) for one in pod.status.container_statuses or () if one.state]
+    return bool(job.status.ready) or any(one.running is not None or one.terminated is not None for one in states)
 
 
 def is_running(pod: Pod) -> bool:

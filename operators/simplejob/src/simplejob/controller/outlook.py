@@ -16,7 +16,6 @@ from simplejob.controller.attempts import (
     has_begun,
     is_unfinished,
     number_of,
-    pods_of,
     template_hash,
 )
 from simplejob.controller.statemachine.extended_state import ExtendedState
@@ -41,7 +40,7 @@ def look(state: ExtendedState, jobs: Sequence[Job], now: datetime) -> None:
         state.outcome, state.keep = marker, True
     elif old is not None:
         state.job = old
-        state.replace = old.metadata.deletion_timestamp is None and not any(map(has_begun, pods_of(old, state.pods)))
+        state.replace = old.metadata.deletion_timestamp is None and not has_begun(old, state.pods)
     elif simplejob.spec.suspend or (newest is not None and is_unfinished(newest)):
         state.job = newest
     elif newest is not None and (due := retry_time(simplejob, newest)) > now:

@@ -1,4 +1,12 @@
-"""A process that dies at a chosen point: before something is done to the world, or before its answer comes."""
+"""A process that dies at a chosen point: before something is done to the world, or before its answer comes.
+
+    cut = Cut(cluster.transport, point=3, when="after")
+    async with running(Client(transport=cut, retry=None), reconcile):
+        await cut.dead.wait()                 # nothing reaches the server any more
+
+An uncut run (`point=0`) tells by `cut.acts` which points there are. What a new process makes of each is the crash
+matrix: the same end, nothing twice, nothing left.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +16,8 @@ from typing import Literal, TypeVar
 
 from flyball.client import HttpRequest, HttpResponse, Transport
 from flyball.errors import ConnectionLost
+
+__all__ = ["Cut", "When"]
 
 T = TypeVar("T")
 When = Literal["before", "after"]
