@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 from flyball.client import Client
@@ -34,21 +35,32 @@ def real_api() -> Iterator[RealCluster]:
 async def world(request: pytest.FixtureRequest) -> AsyncGenerator[World]:
     """A world of the test's own: on the box, and on a real API server."""
     if request.param == "box":
-        clock = ManualClock()
-        async with Cluster(clock=clock) as cluster:
-            yield World(cluster.client, "default", clock, cluster)
+        async with _box() as world:
+            yield world
         return
     real: RealCluster = request.getfixturevalue("real_api")
     async with Client(real.config) as client, namespace(client) as name:
         yield World(client, name, RealClock())
 
 
-@pytest.fixture
-async def box() -> AsyncGenerator[World]:
-    """A world on the box."""
+@asynccontextmanager
+async def _box() -> AsyncGenerator[World]:
     clock = ManualClock()
     async with Cluster(clock=clock) as cluster:
         yield World(cluster.client, "default", clock, cluster)
+
+
+@pytest.fixture
+def box_of() -> Callable[[], AbstractAsyncContextManager[World]]:
+    """Makes worlds on the box."""
+    return _box
+
+
+@pytest.fixture
+async def box() -> AsyncGenerator[World]:
+    """A world on the box."""
+    async with _box() as world:
+        yield world
 
 
 class namespace:

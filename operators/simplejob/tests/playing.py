@@ -43,11 +43,13 @@ class World:
     # The operator
 
     @asynccontextmanager
-    async def operator(self, *, client: Client | None = None, **options: Any) -> AsyncGenerator[Manager]:
+    async def operator(
+        self, *, client: Client | None = None, definitions: bool = True, **options: Any
+    ) -> AsyncGenerator[Manager]:
         """The operator at work, one change per pass; left, it is gone with all that it knew."""
         made = copy.copy(simplejob)
         made.options = replace(simplejob.options, **{"write_budget": 1, **options})
-        async with running(client or self.client, made, clock=self.clock) as self.manager:
+        async with running(client or self.client, made, clock=self.clock, definitions=definitions) as self.manager:
             yield self.manager
 
     def passes(self) -> int:

@@ -105,7 +105,8 @@ async def test_14_an_attempt_that_has_begun_meanwhile_is_left_alone(box: World) 
         await box.begin(first)
         box.box.requests.clear()
         await box.edit(command="second")
-        refused = await eventually(lambda: box.box is not None and box.box.requests.of("delete", "jobs"))
+        requests = box.box.requests
+        refused = await eventually(lambda: requests.of("delete", "jobs"))
         assert {one.status for one in refused} == {409}
         jobs.remove()
         pods.remove()

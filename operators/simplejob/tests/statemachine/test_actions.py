@@ -45,7 +45,6 @@ def test_check_job_status(machine: Machine, ctx: Imagined, sample: SimpleJob) ->
     assert machine.state.due == 2
 
 
-@covers_action("CheckJobStatus")
 def test_a_spec_that_makes_no_sense(machine: Machine, ctx: Imagined, sample: SimpleJob) -> None:
     """It is refused with the path."""
     sample.spec.command, sample.spec.max_retries = "", -1
@@ -75,7 +74,6 @@ def test_retry_job(machine: Machine, ctx: Imagined, sample: SimpleJob) -> None:
     assert (sample.status.phase, sample.status.next_retry_time) == ("Retrying", NOW + timedelta(seconds=5))
 
 
-@covers_action("RetryJob")
 def test_retry_job_replaces(machine: Machine, ctx: Imagined, sample: SimpleJob, events: EventLog) -> None:
     """An attempt that has not begun is deleted: this one, in this version, and its pod with it."""
     machine.state.job, machine.state.replace = job(sample, 1), True
@@ -125,7 +123,6 @@ def test_handle_error(machine: Machine, ctx: Imagined, sample: SimpleJob, error:
     assert sample.status.message == str(error)
 
 
-@covers_action("HandleError")
 def test_other_errors_stay(machine: Machine, ctx: Imagined) -> None:
     """The framework reports them and tries again."""
     machine.state.error = error = FlyballError("the server is away")

@@ -112,7 +112,8 @@ def set_phase(m: Machine) -> None:
         elif any(map(is_running, pods)):
             report(state, "Running", f"{words} is running")
         else:
-            report(state, "Pending", f"{words}: {why_it_waits(pods) or 'has not begun yet'}")
+            waits = why_it_waits(pods)
+            report(state, "Pending", f"{words}: {waits}" if waits else f"{words} has not begun yet")
 
 
 @action("UpdateStatus")
