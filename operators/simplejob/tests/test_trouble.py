@@ -115,11 +115,9 @@ async def test_19_a_quota_that_is_exhausted_on_the_box(box: World) -> None:
         assert status.is_true("Progressing")
 
 
-@pytest.mark.real
 @pytest.mark.scenario("simplejob-19")
+@pytest.mark.parametrize("world", [pytest.param("real", marks=pytest.mark.real)], indirect=True)
 async def test_19_a_quota_that_is_exhausted(world: World) -> None:
-    if world.box is not None:
-        pytest.skip("the box has no quotas; see the test with an injected refusal")
     quota = ResourceQuota.new("none", namespace=world.namespace, spec=ResourceQuotaSpec(hard={"count/jobs.batch": "0"}))
     await world.client.create(quota)
     await eventually(
