@@ -118,17 +118,11 @@ async def test_a_thousand_at_once() -> None:
         for number in range(1000):
             await client.create(SimpleJob.new(f"demo-{number}", namespace="default", spec=spec))
         async with running(client, simplejob, clock=cluster.clock):
-
-            async def attempts() -> list[Job]:
-                return list(await client.list(Job, namespace="default"))
-
-            made = await eventually(attempts, lambda jobs: len(jobs) == 1000, timeout=60)
-            assert {number_of(job) for job in made} == {1}
-            owners = {job.metadata.owner_references[0].uid for job in made}
-            assert len(owners) == 1000
-
-            async def told() -> list[SimpleJob]:
-                return list(await client.list(SimpleJob, namespace="default"))
-
-            await eventually(told, lambda all_: all(one.status.phase == "Pending" for one in all_), timeout=60)
+            requests = cluster.requests
+            await eventually(lambda: len(requests.of("patch", "simplejobs")) >= 1000, timeout=120)
+        made = await client.list(Job, namespace="default")
+        assert {number_of(job) for job in made} == {1}
+        assert len({job.metadata.owner_references[0].uid for job in made}) == len(made) == 1000
         assert len(cluster.requests.of("create", "jobs")) == 1000
+        told = await client.list(SimpleJob, namespace="default")
+        assert {one.status.phase for one in told} == {"Pending"}
