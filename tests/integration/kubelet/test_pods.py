@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -11,7 +12,6 @@ from flyball.api import DynamicObject, from_dict, to_dict
 from flyball.client import ref
 from flyball.clock import ManualClock
 from flyball.controlplane.apiserver.kubelets import KubeletRefusal, LogOptions
-from flyball.errors import NotFound
 from flyball.k8s.core.v1 import Event, Pod
 from flyball.testing import Cluster, eventually
 
@@ -74,17 +74,22 @@ async def test_pod(case: Case) -> None:
         await eventually(lambda: as_expected(case.expect, case.turn), lambda left: not left, timeout=PATIENCE)
         if case.delete is None:
             return
-        seen: list[dict[str, Any]] = [await state()]
+        deleted = asyncio.ensure_future(last_seen(cluster, case.name))
+        await cluster.client.delete(place, **case.delete)
 
         async def gone() -> bool:
-            try:
-                seen.append(await state())
-            except NotFound:
-                return True
-            if case.turn:
-                await clock.advance(case.turn)
-            return False
+            await clock.advance(case.turn)
+            return deleted.done()
 
-        await cluster.client.delete(place, **case.delete)
         await eventually(gone, timeout=PATIENCE)
-        assert not await wrong(cluster, seen[-1], case.left or {})
+        last = await deleted
+        await eventually(lambda: wrong(cluster, last, case.left or {}), lambda left: not left, timeout=PATIENCE)
+
+
+async def last_seen(cluster: Cluster, name: str) -> dict[str, Any]:
+    """Follow a Pod until it is gone; return how it was then."""
+    async with cluster.client.watch(Pod, namespace="default", fields=f"metadata.name={name}") as watch:
+        async for event in watch:
+            if event.type == "DELETED":
+                return to_dict(event.object)
+    raise AssertionError("the watch ended")

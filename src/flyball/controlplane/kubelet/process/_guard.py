@@ -153,7 +153,7 @@ class Guard:
     def _start(self, order: dict[str, Any], spec: Spec, ends: list[int]) -> None:
         beside = self._held.get(order["in"]) if order["do"] == "exec" else None
         if order["do"] == "exec" and (beside is None or beside.code is not None):
-            self._refuse(order["id"], "start", "the container does not run")
+            self._refuse(order["id"], "gone", "the container does not run")
             return
         group = None if beside is not None or self._groups is None else self._groups.new(order["id"], spec)
         control, to_init = os.pipe()
@@ -278,7 +278,11 @@ def _waiter(
     if not within:
         return _init(spec, control, status, ends, alone=False)
     if beside is not None:
-        namespaces.join(beside.init)
+        try:
+            namespaces.join(beside.init)
+        except OSError:
+            _report(status, {"step": "gone", "message": "the container does not run"})
+            return 255
     else:
         namespaces.leave(spec, user=bool(isolation["user"]))
     init = os.fork()

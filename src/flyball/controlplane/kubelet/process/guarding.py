@@ -37,7 +37,9 @@ class GuardLost(FlyballError):
 
 
 class NotStarted(FlyballError):
-    """A command could not be run. `step` is where: `exec` for the command itself, `cwd`, or `start`."""
+    """A command could not be run. `step` is where: `exec` for the command itself, `cwd`, `start`, or
+    `gone` when the container in which it should run has ended.
+    """
 
     def __init__(self, message: str, step: str) -> None:
         """Say why."""

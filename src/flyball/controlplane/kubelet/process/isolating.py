@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flyball.api import Quantity
+from flyball.controlplane.kubelet.process.environment import expand
 from flyball.controlplane.kubelet.process.images import Image
 from flyball.controlplane.kubelet.process.launching import Launch, Mount
 from flyball.controlplane.kubelet.process.lookup import ConfigError
@@ -31,7 +32,7 @@ def launch_of(
     address: str,
 ) -> Launch:
     """Return how a container is started. Raises ConfigError."""
-    argv = image.argv(container.command, container.args)
+    argv = image.argv(*([expand(word, env) for word in words or ()] for words in (container.command, container.args)))
     uid, gid, groups = _user(node, pod, container)
     isolated = node.isolation.namespaces
     root = "" if isolated else str(folder / "root")

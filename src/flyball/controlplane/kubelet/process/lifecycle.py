@@ -394,7 +394,7 @@ class Life:
 
     def _probe(self, one: Running, word: str, probe: Probe, killed: list[str]) -> None:
         def told(answer: Answer) -> None:
-            if not answer.good:
+            if not answer.good and one.runs:
                 self._node.tell(self.pod, "Warning", "Unhealthy", f"{word} probe failed: {answer.words}")
 
         def turned(good: bool) -> None:
@@ -405,7 +405,7 @@ class Life:
             elif good and word == "Startup":
                 self._started(one, killed)
                 task.cancel()
-            elif not good and not killed and self._ending is None:
+            elif not good and not killed and one.runs and self._ending is None:
                 killed.append(word)
                 grace = probe.termination_grace_period_seconds
                 message = f"Container {one.known.name} failed {word.lower()} probe"

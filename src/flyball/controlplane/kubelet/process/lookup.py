@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from decimal import ROUND_CEILING
 from typing import Final
 
 from flyball.api import Quantity
@@ -114,4 +115,4 @@ def resource(container: Container, name: str, divisor: object, capacity: Mapping
     unit = Quantity(str(divisor)) if divisor not in (None, "", "0") else Quantity(str(_UNIT.get(kind, 1)))
     if unit.value == 0:
         unit = Quantity("1")
-    return str(-(-Quantity(str(amount)).value // unit.value))
+    return str((Quantity(str(amount)).value / unit.value).to_integral_value(ROUND_CEILING))

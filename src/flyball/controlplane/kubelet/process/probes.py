@@ -117,6 +117,8 @@ async def _run(asking: Asking, command: list[str], seconds: float) -> Answer:
             exit_ = await process.exit()
             await asyncio.wait({pump.ended}, timeout=1.0)
     except (NotStarted, GuardLost) as error:
+        if isinstance(error, NotStarted) and error.step == "gone":
+            await running.process.exit()  # which the kubelet learns in a moment
         return Answer(False, str(error))
     except TimeoutError:
         return Answer(False, f"command timed out: {_quoted(command)} timed out after {seconds:g}s")
