@@ -3,7 +3,8 @@
 A case is an entry of a YAML file in `pods/`. `pod` is a manifest (its name is that of the case), `others` are created
 before it. `first` is what is expected before the clock is touched; from then on it is turned by `turn` seconds again
 and again, until what `expect` says is so. `delete` deletes the Pod then, with these options; `left` is what is expected
-after that: of the last status that was seen, of events.
+after that: of the last status that was seen, of events. `isolated`: it needs namespaces, and would else do something to
+the machine.
 
 In these, maps hold what must be there, lists of things with a name or type hold some of them, a text that begins with
 `~` is a regular expression for the whole value, and null means that nothing is there.
@@ -32,6 +33,7 @@ class Case:
     others: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     first: dict[str, Any] | None = None
     turn: float = 0
+    isolated: bool = False
     delete: dict[str, Any] | None = None
     left: dict[str, Any] | None = None
 

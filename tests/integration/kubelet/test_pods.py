@@ -12,6 +12,7 @@ from flyball.api import DynamicObject, from_dict, to_dict
 from flyball.client import ref
 from flyball.clock import ManualClock
 from flyball.controlplane.apiserver.kubelets import KubeletRefusal, LogOptions
+from flyball.controlplane.kubelet.process import Processes
 from flyball.k8s.core.v1 import Event, Pod
 from flyball.testing import Cluster, eventually
 
@@ -52,8 +53,17 @@ def test_there_are_at_least_forty() -> None:
 
 @pytest.mark.parametrize("case", EVERY, ids=lambda case: case.name)
 async def test_pod(case: Case) -> None:
+    await play(case, Processes())
+
+
+@pytest.mark.parametrize("case", [one for one in EVERY if not one.isolated], ids=lambda case: case.name)
+async def test_pod_without_namespaces(case: Case) -> None:
+    await play(case, Processes(isolation=False))
+
+
+async def play(case: Case, processes: Processes) -> None:
     clock = ManualClock()
-    async with Cluster(workloads=True, pods="process", clock=clock) as cluster:
+    async with Cluster(workloads=True, pods="process", clock=clock, processes=processes) as cluster:
         for other in case.others:
             await cluster.client.create(DynamicObject(other))
         await cluster.client.create(from_dict(Pod, case.manifest))

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +39,8 @@ class Processes:
     limits: Limits = field(default_factory=Limits)
     host_paths: Sequence[Path] = ()
     """Folders of this machine that Pods may use as hostPath volumes."""
+    isolation: bool = True
+    """False: no namespaces, also where they work."""
     server: Callable[[], Address | None] = lambda: None
     """Where the API server listens, for the variables KUBERNETES_SERVICE_HOST and _PORT."""
 
@@ -80,6 +82,8 @@ class ProcessFleet:
         self._folder = Path(tempfile.mkdtemp(prefix="flyball-pods-"))
         self._guard = Guard(self._folder)
         isolation = await self._guard.isolation()
+        if not options.isolation:
+            isolation = replace(isolation, namespaces=False, user=False, why="it was not wanted")
         self._recorder = EventRecorder(setting.client, reporter="kubelet", clock=setting.clock)
         around = Surroundings(Lookup(setting.client), _IP, _capacity(), options.server)
         for name in self._names:

@@ -58,7 +58,7 @@ def launch_of(
         groups=groups,
         tty=bool(container.tty),
         isolate=isolated,
-        read_only_root=_security(pod, container, "read_only_root_filesystem") is True,
+        read_only_root=_read_only(pod, container, isolated=isolated),
         pids=node.limits.pids,
         memory=_memory(container),
         rlimits=_rlimits(node),
@@ -76,6 +76,13 @@ def _security(pod: Pod, container: Container, name: str) -> Any:
         if value is not None:
             return value
     return None
+
+
+def _read_only(pod: Pod, container: Container, *, isolated: bool) -> bool:
+    wanted = _security(pod, container, "read_only_root_filesystem") is True
+    if wanted and not isolated:
+        raise ConfigError("readOnlyRootFilesystem: it cannot be kept here, where there are no mount namespaces")
+    return wanted
 
 
 def _user(node: Node, pod: Pod, container: Container) -> tuple[int | None, int | None, list[int]]:
