@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from flyball.api import DynamicObject, crd_of
 from flyball.client import Client, MergePatch, ref
 from flyball.client.config import load_config
 from flyball.errors import Forbidden
@@ -114,6 +115,34 @@ async def test_21_the_rights_are_those_and_no_others(real: World, real_cluster_w
         ):
             with pytest.raises(Forbidden):
                 await refused
+
+
+async def test_nonsense_that_an_older_definition_let_pass(bare: World) -> None:
+    """The API server did not refuse it: it is told, nothing is touched, and it does not hinder the deletion."""
+    loose: Any = crd_of(MyOwnShell)
+    loose["spec"]["versions"][0]["schema"] = {
+        "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    }
+    await bare.client.apply(DynamicObject(loose), force=True, field_manager="test")
+    async with bare.operator() as manager:
+        await bare.begun()
+        for wrong, words in (
+            ({"size": -1}, "spec.size"),
+            ({"size": None}, "spec.size: Required value"),
+            ({"size": "many", "image": ""}, "size"),
+            ({"size": 1, "image": "", "shell": "sh"}, "spec.image"),
+        ):
+            await bare.change(MyOwnShell, **wrong)
+            shell = await bare.until(bare.shell, lambda one: one.status.observed_generation == one.metadata.generation)
+            found = shell.status.condition("Degraded")
+            assert found is not None
+            assert (found.status, found.reason) == ("True", "InvalidSpec")
+            assert words in found.message
+            assert (await bare.deployment()).spec.replicas == 3
+        await bare.settled(manager)
+        assert {one.reason for one in await bare.warnings()} == {"InvalidSpec"}
+        await bare.remove()
+        await bare.gone(MyOwnShell)
 
 
 async def test_restricted_pods(bare: World) -> None:

@@ -10,7 +10,6 @@ from flyball import (
     Le,
     MaxLength,
     MinLength,
-    Pattern,
     PrintColumn,
     Resource,
     Rule,
@@ -28,6 +27,8 @@ NAME_FITS = Rule(
     message="metadata.name must be no more than 63 characters: it is the value of a label",
 )
 
+IS_ABSOLUTE = Rule("self.startsWith('/')", message="must be an absolute path")
+
 
 class MyOwnShellSpec(Spec):
     """What is asked for."""
@@ -38,7 +39,7 @@ class MyOwnShellSpec(Spec):
     """The image to run."""
     message: Annotated[str, MaxLength(1024)] = "shell ready, use exec to enter"
     """What a shell writes into its log when it starts."""
-    shell: Annotated[str, Pattern(r"^/.+$")] = "/bin/sh"
+    shell: Annotated[str, MaxLength(1024), IS_ABSOLUTE] = "/bin/sh"
     """The program to open, by its absolute path in the image."""
     lifetime_seconds: Annotated[Int64, Ge(60)] | None = None
     """Close the shells so long after the creation, or after the annotation `renew` was changed last."""

@@ -13,6 +13,7 @@ from flyball.controller import (
     condition_changed,
     deletion_changed,
     ensure,
+    expect_valid,
 )
 from flyball.k8s.apps.v1 import Deployment
 from flyball.k8s.core.v1 import ConfigMap, Pod
@@ -37,6 +38,7 @@ class Shells:
 
     async def reconcile(self, shell: MyOwnShell, ctx: Context) -> None:
         """One change of the world at most; its event brings the next pass."""
+        expect_valid(shell)
         notebook = next(iter(await ctx.owned(ConfigMap)), None)
         lifetime = lifetime_of(shell, notebook, ctx.now())
         deployment = deployment_of(shell, 0 if lifetime.over else shell.spec.size, restricted=self.restricted_pods)
