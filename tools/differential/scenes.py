@@ -1,7 +1,8 @@
 """What a story tells of the world at a moment of rest, with everything accidental replaced.
 
 uids -> U; hashes of templates and revisions -> H1, H2, ... in the order of their revisions; generated suffixes -> `*`;
-minutes in the names of a CronJob's Jobs -> M1, M2, ...; times -> T; service addresses -> IP; the namespace -> $NS.
+minutes in the names of a CronJob's Jobs -> M1, M2, ...; times -> T; service addresses -> IP; the namespace -> $NS;
+versions of other objects are left out.
 How often a controller has changed an object that it owns is not told. Conditions are told by type, without times; Pods
 that look alike are told once, with their number; of Events only what was not told before, in the order in which it was
 said, and not how often.
@@ -45,6 +46,7 @@ SPEC: dict[str, tuple[str, ...]] = {
 }
 ALIKE = frozenset(("endpointslices", "pods"))
 """Of these there are many whose names say nothing."""
+PASSING = frozenset(("uid", "resourceVersion"))
 LEFT_OUT = frozenset(("apiVersion", "kind", "metadata", "spec", "status"))
 TOO_LONG: dict[str, frozenset[str]] = {"controllerrevisions": frozenset(("data",))}
 
@@ -85,7 +87,7 @@ class Narrator:
 
     def real_name(self, told: str) -> str:
         """The name that was told as this one."""
-        for value, name in self._hashes.items():
+        for value, name in (self._hashes | self._minutes).items():
             told = re.sub(rf"\b{name}\b", value, told)
         return told
 
@@ -118,7 +120,7 @@ class Narrator:
 
     def _masked(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return {self._text(key): self._masked(inner) for key, inner in value.items() if key != "uid"}
+            return {self._text(key): self._masked(inner) for key, inner in value.items() if key not in PASSING}
         if isinstance(value, list):
             return [self._masked(inner) for inner in value]
         return self._text(value) if isinstance(value, str) else value

@@ -11,16 +11,12 @@ import pytest
 
 from flyball.api import find_condition
 from flyball.client import Client, MergePatch, ref
-from flyball.client.arguments import Propagation
 from flyball.clock import ManualClock
 from flyball.controlplane.controllers.deployments import resolve_rolling
-from flyball.errors import NotFound
 from flyball.k8s.apps.v1 import Deployment, DeploymentSpec, DeploymentStrategy, ReplicaSet
-from flyball.k8s.batch.v1 import Job, JobSpec
 from flyball.k8s.core.v1 import Container, Event, Node, Pod, PodSpec, PodTemplateSpec, ResourceRequirements
 from flyball.k8s.meta.v1 import LabelSelector, ObjectMeta
 from flyball.testing import Cluster, eventually
-from flyball.testing.cluster import ClusterError
 
 T = TypeVar("T")
 
@@ -39,9 +35,6 @@ class Box:
 
     async def deployment(self) -> Deployment:
         return await self.client.get(Deployment, "web", namespace="default")
-
-    async def job(self) -> Job:
-        return await self.client.get(Job, "work", namespace="default")
 
     async def told(self) -> list[tuple[str, str]]:
         return [
@@ -103,56 +96,9 @@ def deployment(replicas: int, image: str = "i:1", strategy: str | None = None, *
     )
 
 
-def job(annotations: dict[str, str] | None = None, **spec: Any) -> Job:
-    return Job(
-        metadata=ObjectMeta(name="work", namespace="default"),
-        spec=JobSpec(template=template(policy="Never", **(annotations or {})), **spec),
-    )
-
-
 def reason(found: Deployment) -> str | None:
     progressing = find_condition(found.status.conditions, "Progressing")
     return progressing.reason if progressing is not None else None
-
-
-def ended(found: Job, type_: str) -> bool:
-    condition = next((one for one in found.status.conditions or () if one.type == type_), None)
-    return condition is not None and condition.status == "True"
-
-
-async def test_controllers_that_were_not_chosen_do_nothing() -> None:
-    clock = ManualClock()
-    async with Cluster(clock=clock, workloads=True, controllers=("*", "-replicaset-controller")) as cluster:
-        one = Box(cluster.client, clock)
-        await one.client.apply(deployment(2), field_manager="test")
-        await one.until(lambda: one.client.list(ReplicaSet, namespace="default"))
-        await clock.advance(60)
-        assert await one.pods() == []
-
-
-async def test_without_a_kubelet_there_is_no_node_and_pods_wait() -> None:
-    clock = ManualClock()
-    async with Cluster(clock=clock, workloads=True, pods="none") as cluster:
-        one = Box(cluster.client, clock)
-        await one.client.apply(deployment(1), field_manager="test")
-        await one.until(one.told, lambda told: ("FailedScheduling", "no nodes available to schedule pods") in told)
-        assert [pod.status.phase for pod in await one.pods()] == ["Pending"]
-        assert list(await one.client.list(Node)) == []
-
-
-async def test_simulated_pods_live_faster_when_asked_to() -> None:
-    clock = ManualClock()
-    async with Cluster(clock=clock, workloads=True, speed=10) as cluster:
-        one = Box(cluster.client, clock)
-        await one.client.create(job({"run_for": "100"}))
-        begun = clock.monotonic()
-        await one.until(one.job, lambda job: ended(job, "Complete"))
-        assert 10 <= clock.monotonic() - begun < 15
-
-
-def test_a_workload_controller_that_would_not_run_is_refused() -> None:
-    with pytest.raises(ClusterError, match="job-controller would not run; add workloads=True"):
-        Cluster(controllers=("namespace", "job-controller"))
 
 
 @pytest.mark.capability("N2")
@@ -260,105 +206,6 @@ async def test_everything_goes_with_the_deployment() -> None:
         await one.client.delete(Deployment, "web", namespace="default")
         await one.until(one.pods, lambda pods: not pods)
         assert not await one.client.list(ReplicaSet, namespace="default")
-
-
-class TestJobs:
-    @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-    async def test_deleted_while_it_runs_it_takes_its_pods_along(self, propagation: Propagation) -> None:
-        async with box() as one:
-            await one.client.create(job({"run_for": "1000"}, parallelism=2))
-            await one.number_of_pods(2)
-            await one.client.delete(Job, "work", namespace="default", propagation=propagation)
-            await one.number_of_pods(0)
-            assert not await one.client.list(Job, namespace="default")
-
-    async def test_pods_that_outlive_it_are_released(self) -> None:
-        async with box() as one:
-            await one.client.create(job({"run_for": "1000"}, parallelism=2))
-            await one.number_of_pods(2)
-            await one.client.delete(Job, "work", namespace="default", propagation="Orphan")
-            await one.until(one.pods, lambda pods: not any(pod.metadata.finalizers for pod in pods))
-            assert [pod.metadata.owner_references for pod in await one.pods()] == [[], []]
-
-    async def test_it_completes_and_counts_each_pod_once(self) -> None:
-        async with box() as one:
-            await one.client.create(job(completions=3, parallelism=2))
-            await one.until(one.pods, lambda pods: len(pods) == 2)
-            for _ in range(3):
-                await one.clock.advance(2)
-            found = await one.until(one.job, lambda done: ended(done, "Complete"))
-            assert (found.status.succeeded, found.status.active, found.status.failed) == (3, None, None)
-            assert found.status.completion_time is not None
-            await one.until(one.pods, lambda pods: not any(pod.metadata.finalizers for pod in pods))
-
-    async def test_failures_are_tried_again_with_growing_pauses_until_the_limit(self) -> None:
-        async with box() as one:
-            await one.client.create(job({"exit_code": "3"}, backoff_limit=2))
-            found = await one.until(one.job, lambda done: ended(done, "Failed"), step=1)
-            condition = next(one for one in found.status.conditions or () if one.type == "Failed")
-            assert (condition.reason, found.status.failed) == ("BackoffLimitExceeded", 3)
-            moments = sorted(pod.metadata.creation_timestamp or one.clock.now() for pod in await one.pods())
-            first, second, third = moments
-            assert 10 <= (second - first).total_seconds() <= 15
-            assert 20 <= (third - second).total_seconds() <= 25
-
-    async def test_a_deadline_ends_it(self) -> None:
-        async with box() as one:
-            await one.client.create(job({"run_for": "1000"}, active_deadline_seconds=60))
-            await one.until(one.pods, lambda pods: len(pods) == 1 and pods[0].status.phase == "Running")
-            await one.clock.advance(61)
-            found = await one.until(one.job, lambda done: ended(done, "Failed"))
-            assert [one.reason for one in found.status.conditions or ()][-1] == "DeadlineExceeded"
-            await one.until(one.pods, lambda pods: not pods)
-
-    async def test_suspended_it_has_no_pods_and_resumed_it_goes_on(self) -> None:
-        async with box() as one:
-            await one.client.create(job(suspend=True))
-            await one.until(one.job, lambda found: ended(found, "Suspended"))
-            assert await one.pods() == []
-            await one.client.patch(ref(Job, "work", namespace="default"), MergePatch({"spec": {"suspend": False}}))
-            await one.until(one.pods, lambda pods: len(pods) == 1)
-            await one.clock.advance(2)
-            await one.until(one.job, lambda found: ended(found, "Complete"))
-
-    async def test_what_is_taken_away_by_suspending_has_not_failed(self) -> None:
-        async with box() as one:
-            await one.client.create(job({"run_for": "5"}, backoff_limit=0))
-            await one.until(one.pods, lambda pods: len(pods) == 1 and pods[0].status.phase == "Running")
-            for suspended in (True, False):
-                wish = MergePatch({"spec": {"suspend": suspended}})
-                await one.client.patch(ref(Job, "work", namespace="default"), wish)
-                await one.number_of_pods(0 if suspended else 1)
-            found = await one.until(one.job, lambda found: ended(found, "Complete"), step=1)
-            assert (found.status.failed, found.status.succeeded) == (None, 1)
-
-    async def test_indexes_are_each_done_once(self) -> None:
-        async with box() as one:
-            await one.client.create(job(completions=3, parallelism=3, completion_mode="Indexed"))
-            pods = await one.until(one.pods, lambda pods: len(pods) == 3)
-            names = {pod.metadata.annotations["batch.kubernetes.io/job-completion-index"]: pod for pod in pods}
-            assert sorted(names) == ["0", "1", "2"]
-            assert names["1"].spec.hostname == "work-1"
-            await one.clock.advance(2)
-            found = await one.until(one.job, lambda done: ended(done, "Complete"))
-            assert found.status.completed_indexes == "0-2"
-
-    async def test_it_goes_when_its_time_after_the_end_is_over(self) -> None:
-        async with box() as one:
-            await one.client.create(job(ttl_seconds_after_finished=100))
-            await one.until(one.pods)
-            await one.clock.advance(2)
-            await one.until(one.job, lambda found: ended(found, "Complete"))
-            await one.clock.advance(101)
-
-            async def gone() -> bool:
-                try:
-                    await one.job()
-                except NotFound:
-                    return True
-                return False
-
-            await one.until(gone)
 
 
 async def test_a_pod_that_fits_nowhere_is_told_so_and_placed_when_it_fits() -> None:

@@ -229,7 +229,9 @@ def _job(obj: Object) -> None:
     template = obj["spec"].get("template") or {}
     labels = (template.get("metadata") or {}).get("labels")
     if labels and not obj["metadata"].get("labels"):
-        obj["metadata"]["labels"] = dict(labels)
+        obj["metadata"]["labels"] = (
+            labels  # the same, not equal ones: what the template is given later, the Job has too
+        )
 
 
 def _job_spec(spec: Object) -> None:

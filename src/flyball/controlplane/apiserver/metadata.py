@@ -14,6 +14,7 @@ from flyball.controlplane.apiserver.names import NameCheck, is_label_value, is_q
 
 __all__ = [
     "generate_name",
+    "is_generated",
     "keep_on_update",
     "set_on_create",
     "time_text",
@@ -24,6 +25,7 @@ __all__ = [
 Object = dict[str, Any]
 
 _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH: Final = 5
 _MAX_PREFIX: Final = 58
 _MAX_ANNOTATIONS: Final = 256 * 1024
 _BUILT_IN_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
@@ -36,7 +38,13 @@ def time_text(moment: datetime) -> str:
 
 def generate_name(prefix: str) -> str:
     """Make a name from a prefix."""
-    return prefix[:_MAX_PREFIX] + "".join(random.choices(_SUFFIX_LETTERS, k=5))  # noqa: S311 - a name, no secret
+    return prefix[:_MAX_PREFIX] + "".join(random.choices(_SUFFIX_LETTERS, k=_SUFFIX_LENGTH))  # noqa: S311 - a name, no secret
+
+
+def is_generated(name: str, prefix: str) -> bool:
+    """Tell whether a name looks like one that was made from a prefix."""
+    head, tail = name[:-_SUFFIX_LENGTH], name[-_SUFFIX_LENGTH:]
+    return head == prefix[:_MAX_PREFIX] and set(tail) <= set(_SUFFIX_LETTERS)
 
 
 def set_on_create(metadata: Object, now: datetime, *, has_generation: bool) -> None:

@@ -87,7 +87,7 @@ def prepare_job(obj: Object) -> None:
     chosen = dict(selector.get("matchLabels") or {})
     chosen.setdefault(_JOB_LABELS[0], labels[_JOB_LABELS[0]])
     spec["selector"] = {**selector, "matchLabels": chosen}
-    if not obj["metadata"].get("labels"):
+    if not obj["metadata"].get("labels") or obj["metadata"]["labels"] is labels:
         obj["metadata"]["labels"] = dict(labels)
 
 

@@ -69,6 +69,7 @@ def cronjob_controllers() -> Sequence[Controller[Any]]:
         predicates=[resource_version_changed],
         error_condition=None,
         max_concurrent=5,
+        while_deleting=True,
     )
     async def cronjobs(cronjob: CronJob, ctx: Context) -> None:
         """Make the Job that is due, forget those that have ended, and come back at the next moment."""
@@ -97,7 +98,7 @@ class _Pass:
         await self._clean_up()
         self._follow_jobs()
         await self._forget_lost_jobs()
-        if self.cronjob.spec.suspend:
+        if self.ctx.deleting or self.cronjob.spec.suspend:
             return
         schedule = self._read_schedule()
         if schedule is None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from flyball.controlplane.apiserver.core import Admission, Core
-from flyball.controlplane.apiserver.metadata import generate_name
+from flyball.controlplane.apiserver.metadata import generate_name, is_generated
 from flyball.controlplane.apiserver.preparing import sync_account
 from flyball.controlplane.apiserver.render import parse
 from flyball.controlplane.apiserver.status import forbidden
@@ -46,8 +46,15 @@ def _account(core: Core, admission: Admission, name: str) -> Mapping[str, Any]:
     if entry is None:
         where = f"{admission.namespace}/{name}"
         told = f'error looking up service account {where}: serviceaccount "{name}" not found'
-        raise forbidden("pods", "", admission.name, told)
+        raise forbidden("pods", "", _name_given(admission), told)
     return parse(core.kinds.find("", "v1", "serviceaccounts"), entry)
+
+
+def _name_given(admission: Admission) -> str:
+    """Return the name that was asked for, which is only the beginning of one that is made up."""
+    metadata: Mapping[str, Any] = admission.obj["metadata"] if admission.obj is not None else {}
+    prefix = str(metadata.get("generateName") or "")
+    return prefix if prefix and is_generated(admission.name, prefix) else admission.name
 
 
 def _wants_token(spec: Mapping[str, Any], account: Mapping[str, Any]) -> bool:

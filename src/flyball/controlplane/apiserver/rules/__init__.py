@@ -4,7 +4,8 @@
     containers      containers of a Pod
     pods            Pods and templates
     workloads       Deployments and their kin
-    jobs            Jobs, CronJobs and schedules
+    jobs            Jobs, with jobpolicies and jobstatus
+    cronjobs        CronJobs
     services        Services
     config          ConfigMaps, Secrets, claims, leases, events, roles
 
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from flyball.api.fielderrors import FieldError
-from flyball.controlplane.apiserver.rules import config, jobs, pods, services, workloads
+from flyball.controlplane.apiserver.rules import config, cronjobs, jobs, pods, services, workloads
 
 __all__ = ["RULES", "Rules", "without_rules"]
 
@@ -63,8 +64,8 @@ RULES: Final[Mapping[str, Rules]] = {
     "statefulsets.apps": Rules(workloads.stateful_set, workloads.stateful_set_update, pods.template_warnings),
     "controllerrevisions.apps": Rules(lambda obj: iter(()), workloads.revision_update),
     "replicationcontrollers": Rules(workloads.controller),
-    "jobs.batch": Rules(jobs.job, jobs.job_update, pods.template_warnings),
-    "cronjobs.batch": Rules(jobs.cron_job),
+    "jobs.batch": Rules(jobs.job, jobs.job_update, jobs.job_warnings),
+    "cronjobs.batch": Rules(cronjobs.cron_job, cronjobs.cron_job_update),
     "services": Rules(services.service, services.service_update),
     "configmaps": Rules(config.config_map, config.config_map_update),
     "secrets": Rules(config.secret, config.secret_update),

@@ -23,7 +23,7 @@ from flyball.errors import NotFound
 from flyball.k8s.batch.v1 import Job
 from flyball.k8s.core.v1 import Pod
 
-__all__ = ["claims", "is_left_to_others", "release", "release_foreign"]
+__all__ = ["adopt_orphans", "claims", "is_left_to_others", "release", "release_foreign"]
 
 _OURSELVES = (None, "kubernetes.io/job-controller")
 _JOB_NAME = "batch.kubernetes.io/job-name"
@@ -121,6 +121,17 @@ async def claims(request: Request, ctx: Context) -> None:
             await release(pod, ctx)
 
 
+async def adopt_orphans(job: Job, ctx: Context) -> list[Pod]:
+    """Take up the Pods without an owner that fit the selector of a Job which has chosen its own; return them."""
+    if not job.spec.manual_selector or job.spec.selector is None or job.metadata.deletion_timestamp is not None:
+        return []
+    orphans = [pod for pod in await ctx.list(Pod, labels=job.spec.selector) if not controller_of(pod)]
+    wanted = [pod for pod in orphans if is_active(pod)]
+    if not wanted or await _still_wants(job, ctx) is None:
+        return []
+    return [adopted for pod in wanted if (adopted := await _adopt(pod, job, ctx)) is not None]
+
+
 async def _alive(name: str, uid: str, ctx: Context) -> Job | None:
     """Return a Job by its name and uid; whether it has gone, the server itself is asked."""
     job = await ctx.get(Job, name)
@@ -137,16 +148,25 @@ async def _adopter(pod: Pod, ctx: Context) -> Job | None:
     for job in candidates:
         if finished(job) or is_left_to_others(job) or not selection(job)(pod.metadata.labels):
             continue
-        now = await ctx.live.get(Job, job.metadata.name)
-        if now is not None and now.metadata.uid == job.metadata.uid and now.metadata.deletion_timestamp is None:
+        now = await _still_wants(job, ctx)
+        if now is not None:
             return now
     return None
 
 
-async def _adopt(pod: Pod, job: Job, ctx: Context) -> None:
-    reference = owner_reference(job)
-    pod.metadata.owner_references = [*pod.metadata.owner_references, reference]
+async def _still_wants(job: Job, ctx: Context) -> Job | None:
+    """Return a Job as the server has it, unless it has gone or is on its way out: then it must not adopt."""
+    now = await ctx.live.get(Job, job.metadata.name)
+    same = now is not None and now.metadata.uid == job.metadata.uid
+    return now if now is not None and same and now.metadata.deletion_timestamp is None else None
+
+
+async def _adopt(pod: Pod, job: Job, ctx: Context) -> Pod | None:
+    """Make a Job the owner of a Pod; None when the Pod has gone."""
+    pod.metadata.owner_references = [*pod.metadata.owner_references, owner_reference(job)]
     if not is_tracked(pod):
         pod.metadata.finalizers = [*pod.metadata.finalizers, TRACKING]
-    with suppress(NotFound):
-        await ctx.patch(pod)
+    try:
+        return await ctx.patch(pod)
+    except NotFound:
+        return None

@@ -23,7 +23,13 @@ from flyball.client import MergePatch
 from flyball.controller import Context, Controller, Request, controller, set_controller
 from flyball.controller.predicates import resource_version_changed
 from flyball.controlplane.controllers.jobs import conditions
-from flyball.controlplane.controllers.jobs.claims import claims, is_left_to_others, release, release_foreign
+from flyball.controlplane.controllers.jobs.claims import (
+    adopt_orphans,
+    claims,
+    is_left_to_others,
+    release,
+    release_foreign,
+)
 from flyball.controlplane.controllers.jobs.conditions import find, finished, new_condition, state
 from flyball.controlplane.controllers.jobs.indexes import Indexes
 from flyball.controlplane.controllers.jobs.pauses import Memory, Remembered, Streak, ended_at, left_of_pause
@@ -33,7 +39,6 @@ from flyball.controlplane.controllers.jobs.pods import (
     has_failed,
     index_of,
     is_indexed,
-    is_terminating,
     is_tracked,
     number_in,
     pod_for,
@@ -41,7 +46,7 @@ from flyball.controlplane.controllers.jobs.pods import (
     surplus,
 )
 from flyball.controlplane.controllers.jobs.policies import FAIL_INDEX, judge_failure, rule_of_success
-from flyball.controlplane.controllers.pods import is_active, is_ready, phase_of
+from flyball.controlplane.controllers.pods import is_active, is_ready, is_terminating, phase_of
 from flyball.errors import ApiError, NotFound
 from flyball.k8s.batch.v1 import Job, UncountedTerminatedPods
 from flyball.k8s.core.v1 import Pod
@@ -85,8 +90,8 @@ def job_controllers() -> Sequence[Controller[Any]]:
             told = "Skipped Job sync because completion mode is unknown"
             ctx.record("Warning", "UnknownCompletionMode", told, about=job)
             return
-        kept = await release_foreign(job, pods, ctx)
-        await _Pass(job, kept, ctx, memory.of(request, job.metadata.uid)).run()
+        mine = [*await release_foreign(job, pods, ctx), *await adopt_orphans(job, ctx)]
+        await _Pass(job, mine, ctx, memory.of(request, job.metadata.uid)).run()
 
     return [jobs, claims]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from flyball.api import find_condition
-from flyball.controlplane.controllers.pods import is_ready, new_pod, phase_of
+from flyball.controlplane.controllers.pods import is_ready, is_terminating, new_pod, phase_of
 from flyball.k8s.batch.v1 import Job
 from flyball.k8s.core.v1 import Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, PodTemplateSpec
 
@@ -17,7 +17,6 @@ __all__ = [
     "has_failed",
     "index_of",
     "is_indexed",
-    "is_terminating",
     "is_tracked",
     "number_in",
     "pod_for",
@@ -46,21 +45,19 @@ def is_tracked(pod: Pod) -> bool:
     return TRACKING in pod.metadata.finalizers
 
 
-def is_terminating(pod: Pod) -> bool:
-    """Tell whether a Pod is being deleted and has not ended."""
-    return pod.metadata.deletion_timestamp is not None and phase_of(pod) not in ("Succeeded", "Failed")
-
-
 def replaces_only_failed(job: Job) -> bool:
     """Tell whether a Pod is replaced only when it has really ended, not when its deletion begins."""
     return job.spec.pod_replacement_policy == "Failed" or job.spec.pod_failure_policy is not None
 
 
 def has_failed(pod: Pod, job: Job) -> bool:
-    """Tell whether a Pod has failed; one that is being deleted has, unless only real failures are replaced."""
+    """Tell whether a Pod has failed.
+
+    One that is being deleted has, unless only real failures are replaced, or it goes because the Job goes.
+    """
     if phase_of(pod) == "Failed":
         return True
-    return not replaces_only_failed(job) and is_terminating(pod)
+    return is_terminating(pod) and not replaces_only_failed(job) and job.metadata.deletion_timestamp is None
 
 
 def index_of(pod: Pod, job: Job) -> int | None:
