@@ -17,7 +17,8 @@ measured from outside, twice: once it only looks at objects, once it writes the 
 | 2,000 changed | until the statuses of 2,000 objects that were changed at once are right |
 
 `--only NAME...`, `--count N` and `--changes N` make it shorter. kopf comes from the package registry into an
-environment of its own, controller-runtime from the Go module proxy; what cannot be had is left out, with a line.
+environment of its own, controller-runtime and kube-rs are built where Go and Rust are; what cannot be had is left out,
+with a line.
 """
 
 from __future__ import annotations
@@ -104,9 +105,26 @@ def controller_runtime() -> list[str]:
     return [str(program)]
 
 
+def kube_rs() -> list[str]:
+    """Built once."""
+    folder = CACHE / "bench-rust"
+    program = folder / "target" / "release" / "operator"
+    source = HERE / "kube_rs"
+    parts = ("Cargo.toml", "src/main.rs")
+    if program.exists() and all((folder / one).read_text() == (source / one).read_text() for one in parts):
+        return [str(program)]
+    if shutil.which("cargo") is None:
+        raise Missing("Rust is not installed")
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    if subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=folder).returncode:
+        raise Missing("the Rust program could not be built")
+    return [str(program)]
+
+
 CONTENDERS = {
     "flyball": Contender("Flyball", flyball),
     "controller-runtime": Contender("controller-runtime 0.24", controller_runtime),
+    "kube-rs": Contender("kube-rs 5", kube_rs),
     "kopf-event": Contender(f"kopf {KOPF} `on.event`", kopf, {"BENCH_STYLE": "event"}),
     "kopf": Contender(f"kopf {KOPF} `on.create/resume/update`", kopf, {"BENCH_STYLE": "usual"}),
 }
