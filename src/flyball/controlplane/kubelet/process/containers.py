@@ -50,6 +50,11 @@ class Running:
         """Whether its process is there."""
         return self.process is not None and not self.process.ended.done()
 
+    @property
+    def pausing(self) -> bool:
+        """Whether the last run was the previous one: another one is to come."""
+        return not self.runs and self.log is not None and self.known.ending is None
+
     async def begin(self, launch: Launch) -> None:
         """Start a run. Raises NotStarted, GuardLost."""
         self._next_log()

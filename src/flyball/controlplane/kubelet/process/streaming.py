@@ -27,7 +27,7 @@ _PIECE: Final = 64 * 1024
 async def logs(running: Running | None, options: LogOptions, where: str) -> AsyncIterator[bytes]:
     """Give the log of a container. Raises KubeletRefusal before the first piece."""
     log = running.log if running is not None else None
-    if options.previous and running is not None:
+    if options.previous and running is not None and not running.pausing:
         log = running.previous
         if log is None:
             raise KubeletRefusal(f'previous terminated container "{options.container}" in pod "{where}" not found')
@@ -37,6 +37,7 @@ async def logs(running: Running | None, options: LogOptions, where: str) -> Asyn
         raise KubeletRefusal(
             f'container "{options.container}" in pod "{where}" is waiting to start: {_why(reason, running)}'
         )
+    yield b""
     async for piece in read_log(log, options):
         yield piece
 
