@@ -5,9 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 
 import pytest
+import yaml
+from flyball.api import DynamicObject
 from flyball.client import Client
+from flyball.client.config import load_config
 from flyball.clock import ManualClock, RealClock
 from flyball.k8s.core.v1 import Namespace, ServiceAccount
 from flyball.testing import Cluster, RealCluster, eventually
@@ -16,6 +20,17 @@ from flyball.testing.binaries import BinariesMissing, find_binaries
 from simplejob.api import SimpleJob
 
 from .playing import World
+
+CONFIG = Path(__file__).parents[1] / "config"
+ACCOUNT = "system:serviceaccount:simplejob-system:simplejob"
+"""Whom config/rbac gives its rights."""
+
+
+def documents(folder: str) -> Iterator[DynamicObject]:
+    """Everything in the files of a folder of config, in the order of `kubectl apply -f`."""
+    for path in sorted((CONFIG / folder).glob("*.yaml")):
+        for one in yaml.safe_load_all(path.read_text()):
+            yield DynamicObject(one)
 
 
 @pytest.fixture(scope="session")
@@ -33,14 +48,18 @@ def real_api() -> Iterator[RealCluster]:
 
 @pytest.fixture(params=["box", pytest.param("real", marks=pytest.mark.real)])
 async def world(request: pytest.FixtureRequest) -> AsyncGenerator[World]:
-    """A world of the test's own: on the box, and on a real API server."""
+    """A world of the test's own: on the box, and on a real API server with the rights of config/rbac and no others."""
     if request.param == "box":
         async with _box() as world:
             yield world
         return
     real: RealCluster = request.getfixturevalue("real_api")
     async with Client(real.config) as client, namespace(client) as name:
-        yield World(client, name, RealClock())
+        for one in documents("rbac"):
+            await client.apply(one, field_manager="test", force=True)
+        rights = load_config(real.kubeconfig_for(ACCOUNT, ["system:serviceaccounts", "system:authenticated"]))
+        async with Client(rights) as limited:
+            yield World(client, name, RealClock(), rights=limited)
 
 
 @asynccontextmanager

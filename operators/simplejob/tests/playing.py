@@ -23,7 +23,7 @@ from flyball.k8s.batch.v1 import Job
 from flyball.k8s.core.v1 import Pod
 from flyball.k8s.events.v1 import Event
 from flyball.k8s.meta.v1 import ObjectMeta
-from flyball.testing import Cluster, consistently, eventually, running
+from flyball.testing import Cluster, consistently, eventually, install, running
 
 from simplejob.api import SimpleJob, SimpleJobSpec, SimpleJobStatus
 from simplejob.controller import simplejob
@@ -35,8 +35,17 @@ PATIENCE = 20.0
 class World:
     """One namespace of one API server."""
 
-    def __init__(self, client: Client, namespace: str, clock: Clock, box: Cluster | None = None) -> None:
-        self.client, self.namespace, self.clock, self.box = client, namespace, clock, box
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        clock: Clock,
+        box: Cluster | None = None,
+        *,
+        rights: Client | None = None,
+    ) -> None:
+        """`rights` is a client that may do what config/rbac allows, for the operator."""
+        self.client, self.namespace, self.clock, self.box, self.rights = client, namespace, clock, box, rights
         self.manager: Manager | None = None
         self._numbers = itertools.count(1)
 
@@ -49,7 +58,11 @@ class World:
         """The operator at work, one change per pass; left, it is gone with all that it knew."""
         made = copy.copy(simplejob)
         made.options = replace(simplejob.options, **{"write_budget": 1, **options})
-        async with running(client or self.client, made, clock=self.clock, definitions=definitions) as self.manager:
+        if definitions:
+            await install(self.client, SimpleJob)
+        async with running(
+            client or self.rights or self.client, made, clock=self.clock, definitions=False
+        ) as self.manager:
             yield self.manager
 
     def passes(self) -> int:

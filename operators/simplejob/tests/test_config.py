@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from flyball.api import DynamicObject
 from flyball.client import Client
 from flyball.errors import Invalid
@@ -16,14 +13,7 @@ from flyball.testing import Cluster, eventually
 
 from simplejob.api import SimpleJob, SimpleJobSpec
 
-CONFIG = Path(__file__).parents[1] / "config"
-
-
-def documents(folder: str) -> Iterator[DynamicObject]:
-    """Everything in the files of a folder, in the order of `kubectl apply -f`."""
-    for path in sorted((CONFIG / folder).glob("*.yaml")):
-        for one in yaml.safe_load_all(path.read_text()):
-            yield DynamicObject(one)
+from .conftest import documents
 
 
 async def apply(client: Client, folder: str) -> None:
