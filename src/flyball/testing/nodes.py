@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from flyball.client.http_transport import HttpTransport
 from flyball.clock import RealClock
 from flyball.controlplane.controllers.workloads import Workloads
-from flyball.controlplane.kubelet.simulated import simulated
+from flyball.controlplane.kubelet.simulated import Stage, simulated
 
 if TYPE_CHECKING:
     from flyball.client.config import ClusterConfig
@@ -32,10 +34,10 @@ BESIDE_PLAYED_NODES: Final = "*,-node-lifecycle-controller"
 class PlayedNodes:
     """So many nodes at work on the cluster that `config` leads to, while the block lasts."""
 
-    def __init__(self, config: ClusterConfig, *, nodes: int = 1) -> None:
-        """Nothing runs yet."""
+    def __init__(self, config: ClusterConfig, *, nodes: int = 1, stages: Sequence[Stage | Path] = ()) -> None:
+        """Nothing runs yet; `stages` say how Pods live instead of as usual."""
         self._config = config
-        self._nodes = nodes
+        self._fleet = simulated(nodes=nodes, stages=stages)
         self._begun: Future[None] = Future()
         self._end: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -59,7 +61,7 @@ class PlayedNodes:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         transport = HttpTransport(self._config)
         try:
-            async with Workloads(transport, RealClock(), fleet=simulated(nodes=self._nodes), controllers=()):
+            async with Workloads(transport, RealClock(), fleet=self._fleet, controllers=()):
                 self._begun.set_result(None)
                 await self._end.wait()
         except BaseException as error:
