@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -221,7 +220,16 @@ def _ignored(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
 
 def fresh(obj: Mapping[str, Any]) -> Object:
     """Return a copy of an object that shares nothing with it."""
-    return copy.deepcopy(dict(obj))
+    return {name: _copied(value) for name, value in obj.items()}
+
+
+def _copied(value: Any) -> Any:
+    """The same JSON value: several times quicker than `copy.deepcopy`, which has to allow for everything."""
+    if isinstance(value, dict):
+        return {name: _copied(below) for name, below in value.items()}
+    if isinstance(value, list):
+        return [_copied(below) for below in value]
+    return value
 
 
 def blank(kind: Kind) -> Object:

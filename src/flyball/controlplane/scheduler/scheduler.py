@@ -15,7 +15,8 @@ from flyball.cache import CacheEvent, Informer, InformerCache, Key, Registration
 from flyball.client import Client, MergePatch, Ref, dynamic
 from flyball.client.kinds import kind_from
 from flyball.clock import Clock
-from flyball.controller.events import EventRecorder
+from flyball.controller.events import EventRecorder, EventType
+from flyball.controlplane.rush import Rush
 from flyball.controlplane.scheduler.affinity import names_wanted, preference
 from flyball.controlplane.scheduler.claims import has_claims, trouble_with_claims
 from flyball.controlplane.scheduler.filters import Refusal, refusal
@@ -57,7 +58,7 @@ class Scheduler:
     def __init__(self, client: Client, cache: InformerCache, recorder: EventRecorder, clock: Clock) -> None:
         """Nothing runs yet."""
         self._client = client
-        self._recorder = recorder
+        self._rush = Rush(recorder, clock, NAME)
         self._clock = clock
         self._ledger = Ledger()
         self._waiting = Waiting()
@@ -277,10 +278,12 @@ class Scheduler:
         except (NotFound, Conflict):
             return
 
-    def _record(self, pod: PodSeen, type_: Any, reason: str, message: str, action: str) -> None:
+    def _record(self, pod: PodSeen, type_: EventType, reason: str, message: str, action: str) -> None:
+        if type_ == "Normal" and not self._rush.allows():
+            return
         metadata = {"name": pod.metadata.name, "namespace": pod.metadata.namespace, "uid": pod.metadata.uid}
         about = DynamicObject({"apiVersion": "v1", "kind": "Pod", "metadata": metadata})
-        self._recorder.record(about, type_, reason, message, action=action, reporter=NAME)
+        self._rush.say(about, type_, reason, message, action)
 
 
 def _ref(pod: PodSeen) -> Ref[Any]:

@@ -201,6 +201,8 @@ def compare(old: Any, new: Any, schema: Schema | None) -> Comparison:
 
 
 def _compare(old: Any, new: Any, schema: Schema | None, path: Path, found: Comparison) -> None:
+    if type(old) in (dict, list) and type(new) is type(old) and same(old, new):
+        return  # nothing has changed anywhere below
     shape, before = _shape(schema, old if new is _NOTHING or new is None else new), _shape(schema, old)
     if old is not _NOTHING and new is not _NOTHING and old is not None and new is not None and before != shape:
         _compare_children(old, _NOTHING, schema, path, before, found)

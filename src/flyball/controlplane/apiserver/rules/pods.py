@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -212,7 +211,7 @@ def pod_update(obj: Object, old: Object) -> Errors:
     if any(one not in items(after, "tolerations") for one in old_tolerations):
         told = "existing toleration can not be modified except its tolerationSeconds"
         yield FieldError.forbidden("spec.tolerations", told)
-    if not same(_fixed(after, before), before):
+    if not same(after, before) and not same(_fixed(after, before), before):
         yield FieldError.forbidden("spec", _MAY_CHANGE)
 
 
@@ -228,11 +227,13 @@ def _deadline(new: Any, old: Any) -> Errors:
 
 def _fixed(after: Mapping[str, Any], before: Mapping[str, Any]) -> Object:
     """Return the new spec as it would be without what may change."""
-    spec: Object = copy.deepcopy(dict(after))
+    spec: Object = dict(after)
     for field in ("containers", "initContainers"):
-        for mine, old in zip(items(spec, field), items(before, field), strict=False):
-            mine["image"] = old.get("image")
-            mine["resources"] = old.get("resources")
+        if field in spec:
+            spec[field] = [
+                {**mine, "image": old.get("image"), "resources": old.get("resources")}
+                for mine, old in zip(items(after, field), items(before, field), strict=False)
+            ]
     for field in ("activeDeadlineSeconds", "tolerations", "schedulingGates", "ephemeralContainers", "nodeName"):
         spec.pop(field, None)
         if before.get(field) is not None:

@@ -24,6 +24,7 @@ from flyball.controlplane.kubelet.simulated.life import Moments, Step, next_step
 from flyball.controlplane.kubelet.simulated.stages import Stage, chosen_stage
 from flyball.controlplane.kubelet.simulated.state import SimulatedPod
 from flyball.controlplane.kubelet.simulated.wishes import Wishes
+from flyball.controlplane.rush import Rush
 from flyball.errors import Conflict, FlyballError, NotFound
 from flyball.k8s.core.v1 import Pod
 
@@ -67,7 +68,7 @@ class _Played:
         """The stage that it waits in,"""
         self.due: datetime | None = None
         """and when that is over."""
-        self.acted = ("", datetime.min)
+        self.acted: tuple[str, datetime] = ("", datetime.min)
         """The stage that happened last, and when."""
         self.passes = 0
         self.moments: Moments = {}
@@ -89,7 +90,7 @@ class SimulatedKubelet:
         """Nothing runs yet."""
         self._client = setting.client
         self._clock = setting.clock
-        self._recorder = setting.recorder
+        self._rush = Rush(setting.recorder, setting.clock, _REPORTER)
         self._nodes = frozenset(nodes)
         self._diary = diary
         self._speed = speed
@@ -262,12 +263,17 @@ class SimulatedKubelet:
                     played.moments[place] = pod.now
 
     def _tell(self, pod: SimulatedPod) -> None:
-        if not pod.said:
+        """Say what there is to say: in a rush, warnings only."""
+        normal = sum(1 for one in pod.said if one.type == "Normal")
+        told = (
+            pod.said if not normal or self._rush.allows(normal) else [one for one in pod.said if one.type != "Normal"]
+        )
+        if not told:
             return
         metadata = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
         about = DynamicObject({"apiVersion": "v1", "kind": "Pod", "metadata": metadata})
-        for said in pod.said:
-            self._recorder.record(about, said.type, said.reason, said.message, reporter=_REPORTER)
+        for said in told:
+            self._rush.say(about, said.type, said.reason, said.message)
 
 
 def _plain(view: CachedObject) -> dict[str, Any]:
