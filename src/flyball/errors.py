@@ -37,6 +37,7 @@ __all__ = [
     "Expired",
     "FlyballError",
     "Forbidden",
+    "ForwardFailed",
     "Gone",
     "InternalError",
     "Invalid",
@@ -99,6 +100,10 @@ class RequestTimeout(TransportError):
 
 class ConnectionLost(TransportError):
     """The connection broke after the request went out; the server may have acted on it."""
+
+
+class ForwardFailed(TransportError):
+    """A forwarded connection reached the Pod's node, and nobody there: mostly, nothing listens on the port."""
 
 
 class MalformedAnswer(TransportError):

@@ -20,6 +20,7 @@ awaited or iterated there are two methods:
 | `await client.exec("web-0", ["ls"])` | `client.exec("web-0", ["ls"])` |
 | `async with client.exec("web-0", ["sh"]) as shell` | `with client.open_exec("web-0", ["sh"]) as shell` |
 | `async with client.attach("web-0") as process` | `with client.attach("web-0") as process` |
+| `async with client.port_forward("db-0", 5432) as local` | `with client.port_forward("db-0", 5432) as local` |
 
 Ctrl-C while waiting cancels the request. `on_warning`, interceptors and the like are called in the client's thread.
 """
@@ -44,7 +45,7 @@ from flyball.client.arguments import (
     WatchArgs,
     WriteArgs,
 )
-from flyball.client.blocking import BlockingProcess
+from flyball.client.blocking import BlockingPortForward, BlockingProcess
 from flyball.client.client import Addressed, O, R, T, W
 from flyball.client.config import ClusterConfig
 from flyball.client.discovery import ServedKind
@@ -427,6 +428,19 @@ class Client:
         """Join the process that a container runs: `with client.attach(...) as process`."""
         made = self._client.attach(pod, namespace=namespace, container=container, stdin=stdin, tty=tty, timeout=timeout)
         return BlockingProcess(made, self._wait)
+
+    def port_forward(
+        self,
+        pod: Addressed | str,
+        port: int,
+        *,
+        namespace: str | None = None,
+        local: int = 0,
+        timeout: float | None = None,
+    ) -> BlockingPortForward:
+        """Listen on a local port that leads to one of a pod: `with client.port_forward("db-0", 5432) as local`."""
+        made = self._client.port_forward(pod, port, namespace=namespace, local=local, timeout=timeout)
+        return BlockingPortForward(made, self._wait)
 
     def request(
         self,

@@ -17,7 +17,8 @@ What it promises.
 
 Reading order: `kinds` (what may be asked for), `client` (the verbs), `session` (the way of a request), `transport` and
 `http_transport` (what carries it), `retry` and `interceptors` (what stands between); then `listing`, `watch`, `logs`,
-`processes`, `writes` and `patches`, `discovery`; for where and as whom: `config`, `kubeconfig`, `credentials`, `tls`.
+`processes` and `forwarding`, `writes` and `patches`, `discovery`; for where and as whom: `config`, `kubeconfig`,
+`credentials`, `tls`.
 
 It does not cache, and does not reconnect a watch: that is the next room's work. `flyball.sync` is the same for programs
 without an event loop.
@@ -28,6 +29,7 @@ from __future__ import annotations
 from flyball.client.client import Client
 from flyball.client.config import ClusterConfig, in_cluster_config, load_config
 from flyball.client.discovery import Discovery, ServedKind
+from flyball.client.forwarding import ForwardedStream, LocalPort, PortForward
 from flyball.client.http_transport import HttpTransport
 from flyball.client.interceptors import RateLimit
 from flyball.client.kinds import ALL_NAMESPACES, Kind, Ref, dynamic, metadata_of, raw_of, ref
@@ -49,6 +51,7 @@ __all__ = [
     "Discovery",
     "Exec",
     "ExecResult",
+    "ForwardedStream",
     "HttpRequest",
     "HttpResponse",
     "HttpTransport",
@@ -57,10 +60,12 @@ __all__ = [
     "Kind",
     "ListResult",
     "Listing",
+    "LocalPort",
     "Logs",
     "MergePatch",
     "Output",
     "Patch",
+    "PortForward",
     "Process",
     "RateLimit",
     "Ref",

@@ -6,10 +6,11 @@ from collections.abc import Callable, Coroutine, Iterator
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
+from flyball.client.forwarding import LocalPort, PortForward
 from flyball.client.processes import Exec, Output, Process
 from flyball.client.refusals import RefusedRequest
 
-__all__ = ["BlockingOutput", "BlockingProcess", "Wait"]
+__all__ = ["BlockingOutput", "BlockingPortForward", "BlockingProcess", "Wait"]
 
 A = TypeVar("A")
 
@@ -83,3 +84,19 @@ class BlockingProcess:
     def wait(self) -> int:
         """Wait for the end; returns the exit code."""
         return self._wait(self._process.wait())
+
+
+class BlockingPortForward:
+    """A port of this machine, on loopback, behind which the port of a Pod lies while the `with` block runs."""
+
+    def __init__(self, forward: PortForward, wait: Wait) -> None:
+        self._forward = forward
+        self._wait = wait
+
+    def __enter__(self) -> LocalPort:
+        return self._wait(self._forward.__aenter__())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._wait(self._forward.__aexit__(kind, error, trace))

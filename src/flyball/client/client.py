@@ -20,6 +20,7 @@ from flyball.client.arguments import (
 )
 from flyball.client.config import ClusterConfig, load_config
 from flyball.client.discovery import Discovery
+from flyball.client.forwarding import PortForward
 from flyball.client.http_transport import HttpTransport
 from flyball.client.kinds import Kind, Ref, kind_from, ref_of
 from flyball.client.listing import Listing, ListResult
@@ -419,6 +420,22 @@ class Client:
             check=False,
             timeout=timeout,
         )
+
+    def port_forward(
+        self,
+        pod: Addressed | str,
+        port: int,
+        *,
+        namespace: str | None = None,
+        local: int = 0,
+        timeout: float | None = None,
+    ) -> PortForward:
+        """Connect to a port of a pod: `await` for one connection, `async with` for a local port; see `forwarding`.
+
+        `local` is the port to listen on, on loopback; default: a free one.
+        """
+        found = subresources.pods(pod) if isinstance(pod, str) else _addressed(pod)
+        return PortForward(self._session, found, namespace, port, local, timeout)
 
     async def request(
         self,

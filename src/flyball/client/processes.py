@@ -14,7 +14,7 @@ the block before its end makes the kubelet end it. `attach` is the same with the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, cast
@@ -26,6 +26,7 @@ from flyball.client.transport import HttpRequest, Upgraded
 from flyball.errors import CommandFailed, ConnectionLost, MalformedAnswer, error_from_status
 from flyball.framing import WebSocket
 from flyball.framing.channels import CLOSE, ERROR, STDERR, STDIN, STDOUT, V4, V5, outcome, size_message
+from flyball.framing.pipes import Pipe
 
 __all__ = ["Exec", "ExecResult", "Output", "Process"]
 
@@ -47,49 +48,14 @@ class ExecResult:
         return self.stdout.decode("utf-8", "replace")
 
 
-class Output:
+class Output(Pipe):
     """What a process writes to one of its streams, as it comes; of one reader at a time.
 
     A stream that nobody reads holds the other one up when about a megabyte of it has come: read both, or ask for one.
     """
 
     def __init__(self) -> None:
-        self._data = bytearray()
-        self._ended = False
-        self._changed = asyncio.Event()
-
-    async def read(self) -> bytes:
-        """Whatever has come, at least one byte; `b""` at the end."""
-        while not self._data and not self._ended:
-            await self._changed.wait()
-        data = bytes(self._data)
-        self._data.clear()
-        self._change()
-        return data
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        while data := await self.read():
-            yield data
-
-    async def read_all(self) -> bytes:
-        """All that comes until the end."""
-        return b"".join([part async for part in self])
-
-    async def feed(self, data: bytes) -> None:
-        """Add what has come; returns when there is room for more."""
-        self._data += data
-        self._change()
-        while len(self._data) > _ROOM and not self._ended:
-            await self._changed.wait()
-
-    def end(self) -> None:
-        """Nothing more will come."""
-        self._ended = True
-        self._change()
-
-    def _change(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
+        super().__init__(_ROOM)
 
 
 class Process:

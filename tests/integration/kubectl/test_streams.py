@@ -1,16 +1,21 @@
-"""kubectl looks into Pods of a test kubelet: logs, commands, files. What a person types, end to end over TLS."""
+"""kubectl looks into Pods of a test kubelet: logs, commands, files, ports. What a person types, end to end over TLS."""
 
 from __future__ import annotations
 
 import fcntl
+import http.client
+import http.server
 import json
 import os
 import pty
 import select
+import socket
 import struct
 import subprocess
 import termios
+import threading
 from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -200,7 +205,8 @@ def test_logs_of_one_of_several_containers(kubectl: Kubectl) -> None:
     kubectl.write("two", "from a", container="a")
     kubectl.write("two", "from b", container="b")
     assert kubectl("logs", "two", "-c", "b") == "from b\n"
-    assert kubectl("logs", "two", "--all-containers", "--prefix") == "[pod/two/a] from a\n[pod/two/b] from b\n"
+    both = kubectl("logs", "two", "--all-containers", "--prefix").splitlines()
+    assert sorted(both) == ["[pod/two/a] from a", "[pod/two/b] from b"]
     done = kubectl.run("logs", "two")
     assert (done.stdout, done.stderr) == (b"from a\n", b'Defaulted container "a" out of: a, b\n')
     told = "error: container z is not valid for pod two out of: a, b"
@@ -317,3 +323,96 @@ def test_files_there_and_back(kubectl: Kubectl, tmp_path: Path) -> None:
     assert (there / "below" / "file").read_bytes() == bytes(range(256)) * 5000
     kubectl("cp", f"web:{there}/below/file", str(back))
     assert back.read_bytes() == bytes(range(256)) * 5000
+
+
+# Port-forward
+
+
+class Forwarding:
+    """kubectl port-forward at work."""
+
+    def __init__(self, kubectl: Kubectl, *words: str) -> None:
+        self.process = kubectl.start("port-forward", *words)
+
+    def __enter__(self) -> Forwarding:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def port(self) -> int:
+        """The local port of the next line that tells of one."""
+        assert self.process.stdout is not None
+        while line := self.process.stdout.readline().decode():
+            if line.startswith("Forwarding from 127.0.0.1:"):
+                return int(line.split(" -> ")[0].rpartition(":")[2])
+        raise AssertionError(f"kubectl ended: {self.process.communicate()!r}")
+
+
+def page(port: int) -> bytes:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", "/")
+    body = connection.getresponse().read()
+    connection.close()
+    return body
+
+
+@pytest.fixture
+def web_server() -> Generator[int]:
+    """A web server whose page is large; yields its port."""
+
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(PAGE)))
+            self.end_headers()
+            self.wfile.write(PAGE)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+PAGE = bytes(range(256)) * 4096
+
+
+def test_port_forward(kubectl: Kubectl, web_server: int) -> None:
+    kubectl.pod("web", labels={"app": "web"})
+    service = {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": web_server}]}
+    made = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": service}
+    assert kubectl.run("create", "-f", "-", stdin=json.dumps(made).encode()).returncode == 0
+    for words in (["pod/web", f":{web_server}"], ["service/web", ":80"]):
+        with Forwarding(kubectl, *words) as forwarding:
+            port = forwarding.port()
+            with ThreadPoolExecutor(8) as pool:
+                assert set(pool.map(page, [port] * 16)) == {PAGE}
+            kubectl.eventually(lambda: not kubectl.kubelet.connections)
+
+
+def test_port_forward_to_a_port_on_which_nobody_listens(kubectl: Kubectl) -> None:
+    kubectl.pod("web")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        unused = taken.getsockname()[1]
+    with Forwarding(kubectl, "web", f":{unused}") as forwarding:
+        with pytest.raises((ConnectionError, http.client.HTTPException)):
+            page(forwarding.port())
+        _, told = forwarding.process.communicate(timeout=30)
+    assert forwarding.process.returncode == 1
+    assert f"failed to connect to localhost:{unused} inside the pod".encode() in told
+    assert told.endswith(b"error: lost connection to pod\n")
+
+
+def test_port_forward_ends_with_the_server(kubectl: Kubectl, web_server: int) -> None:
+    kubectl.pod("web")
+    with Forwarding(kubectl, "web", f":{web_server}") as forwarding:
+        assert page(forwarding.port()) == PAGE
+        kubectl.within(kubectl.cluster.embedded.stop())
+        forwarding.process.communicate(timeout=30)
+        assert forwarding.process.returncode == 1

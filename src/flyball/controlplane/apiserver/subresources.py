@@ -55,6 +55,7 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
         ("pods", "eviction"): podparts.evict,
         ("pods", "exec"): streaming.execute,
         ("pods", "log"): streaming.read_log,
+        ("pods", "portforward"): streaming.forward,
         ("pods", "ephemeralcontainers"): podparts.change_containers,
         ("pods", "resize"): podparts.change_containers,
         ("serviceaccounts", "token"): request_token,

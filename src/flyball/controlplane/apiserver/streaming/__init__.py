@@ -8,6 +8,7 @@ of the Pod's node (`flyball.controlplane.apiserver.kubelets`):
     logs            GET pods/NAME/log
     handshake       whether a request becomes a WebSocket
     commands        exec and attach
+    forwarding      port-forward
     sessions        what is open, and how it ends with the server
 
 Where the client goes, the kubelet's task is cancelled; where it is slow, the kubelet waits; where the server stops,
@@ -17,7 +18,8 @@ everything ends cleanly.
 from __future__ import annotations
 
 from flyball.controlplane.apiserver.streaming.commands import attach, execute
+from flyball.controlplane.apiserver.streaming.forwarding import forward
 from flyball.controlplane.apiserver.streaming.logs import read_log
 from flyball.controlplane.apiserver.streaming.sessions import Sessions
 
-__all__ = ["Sessions", "attach", "execute", "read_log"]
+__all__ = ["Sessions", "attach", "execute", "forward", "read_log"]

@@ -18,6 +18,7 @@ from flyball.controlplane.apiserver.streaming.places import Running, running
 from flyball.controlplane.apiserver.writing import Target
 from flyball.framing import WebSocket
 from flyball.framing.channels import CLOSE, ERROR, RESIZE, STDERR, STDIN, STDOUT, V4, V5, exit_status, read_size
+from flyball.framing.pipes import Pipe
 
 if TYPE_CHECKING:
     from flyball.controlplane.apiserver.server import ApiServer
@@ -83,9 +84,10 @@ class _Channels:
         self._socket = socket
         self._run = run
         self._gone = False
-        self._input = bytearray()
-        self._input_ended = not run.stdin
-        self._changed = asyncio.Event()
+        self._input = Pipe(_INPUT_ROOM)
+        if not run.stdin:
+            self._input.end()
+        self._resized = asyncio.Event()
         self._size: tuple[int, int] | None = None
         self._size_told: tuple[int, int] | None = None
 
@@ -119,12 +121,7 @@ class _Channels:
     # What the kubelet asks for
 
     async def read(self) -> bytes:
-        while not self._input and not self._input_ended:
-            await self._changed.wait()
-        data = bytes(self._input)
-        self._input.clear()
-        self._change()
-        return data
+        return await self._input.read()
 
     async def write(self, data: bytes) -> None:
         if self._run.stdout and data:
@@ -136,7 +133,8 @@ class _Channels:
 
     async def resized(self) -> tuple[int, int]:
         while not self._run.tty or self._size is None or self._size == self._size_told:
-            await self._changed.wait()
+            self._resized.clear()
+            await self._resized.wait()
         self._size_told = self._size
         return self._size
 
@@ -163,21 +161,13 @@ class _Channels:
         if not message:
             return
         channel, data = message[0], message[1:]
-        if channel == STDIN and not self._input_ended:
-            self._input += data
-            self._change()
-            while len(self._input) > _INPUT_ROOM:
-                await self._changed.wait()
+        if channel == STDIN:
+            await self._input.feed(data)
         elif channel == RESIZE:
             self._size = read_size(data) or self._size
-            self._change()
+            self._resized.set()
         elif channel == CLOSE and data == bytes([STDIN]) and self._socket.protocol == V5:
-            self._input_ended = True
-            self._change()
-
-    def _change(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
+            self._input.end()
 
 
 async def _ended(*tasks: asyncio.Future[Any] | None) -> None:
