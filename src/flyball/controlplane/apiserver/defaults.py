@@ -279,6 +279,9 @@ def _service(obj: Object) -> None:
         _fill(spec, internalTrafficPolicy="Cluster")
     if spec["type"] == "LoadBalancer":
         _fill(spec, allocateLoadBalancerNodePorts=True)
+        for entry in _each((obj.get("status") or {}).get("loadBalancer") or {}, "ingress"):
+            if entry.get("ip"):
+                _fill(entry, ipMode="VIP")
 
 
 def _endpoints(obj: Object) -> None:

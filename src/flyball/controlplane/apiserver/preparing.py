@@ -14,7 +14,9 @@ from flyball.api.quantity import Quantity
 from flyball.api.structural import same
 
 __all__ = [
+    "clear_balancer",
     "count_templates",
+    "drop_unavailable",
     "keep_claim_status",
     "keep_namespace_finalizers",
     "keep_spec",
@@ -64,6 +66,12 @@ def keep_claim_status(obj: Object) -> None:
     obj["status"] = {"phase": "Pending"}
 
 
+def clear_balancer(obj: Object, old: Object) -> None:
+    """Forget where the balancer of a Service is reached that has none any more."""
+    if old["spec"].get("type") == "LoadBalancer" != obj["spec"].get("type"):
+        obj["status"] = {**(obj.get("status") or {}), "loadBalancer": {}}
+
+
 def keep_spec(obj: Object, old: Object) -> None:
     """Keep what may never change."""
     obj["spec"] = old["spec"]
@@ -98,6 +106,12 @@ def count_templates(obj: Object, old: Object) -> None:
     if not same(obj["spec"].get("template"), old["spec"].get("template")):
         number += 1
     obj["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = str(number)
+
+
+def drop_unavailable(obj: Object, old: Object | None = None) -> None:
+    """Drop what a StatefulSet says of members that may be missing: the feature is off unless somebody turns it on."""
+    del old
+    ((obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}).pop("maxUnavailable", None)
 
 
 # Pods

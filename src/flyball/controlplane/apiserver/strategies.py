@@ -121,7 +121,11 @@ _DIFFERENT: Final[Mapping[str, dict[str, Any]]] = {
         "status_on_create": True,
         **_selecting("status.phase"),
     },
-    "services": {"name": is_label, **_selecting("spec.clusterIP", "spec.type")},
+    "services": {
+        "name": is_label,
+        "prepare_update": preparing.clear_balancer,
+        **_selecting("spec.clusterIP", "spec.type"),
+    },
     "pods": {
         "prepare_create": preparing.prepare_pod,
         "prepare_update": preparing.update_pod,
@@ -155,6 +159,10 @@ _DIFFERENT: Final[Mapping[str, dict[str, Any]]] = {
     },
     "deployments.apps": {"wanted": lambda obj: (obj.get("spec"), obj["metadata"].get("annotations") or {})},
     "daemonsets.apps": {"prepare_update": preparing.count_templates},
+    "statefulsets.apps": {
+        "prepare_create": preparing.drop_unavailable,
+        "prepare_update": preparing.drop_unavailable,
+    },
     "replicasets.apps": _selecting("status.replicas"),
     "replicationcontrollers": {"orphans_by_default": True, **_selecting("status.replicas")},
     "certificatesigningrequests.certificates.k8s.io": {

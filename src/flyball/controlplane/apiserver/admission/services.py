@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from flyball.api.fielderrors import FieldError
+from flyball.controlplane.apiserver.admission.families import settle_families
 from flyball.controlplane.apiserver.core import Admission, Core
 from flyball.controlplane.apiserver.render import parse
 from flyball.controlplane.apiserver.status import internal, invalid
@@ -47,51 +48,43 @@ class Addresses:
         spec, old = service["spec"], ((admission.old or {}).get("spec") or {})
         if admission.verb == "UPDATE":
             _carry_over(spec, old)
-        errors = self._address(core, admission, spec, old) + self._ports(core, admission, spec, old)
-        if errors:
-            raise invalid("Service", "", admission.name, errors)
+        elif spec.get("clusterIP") and not spec.get("clusterIPs"):
+            spec["clusterIPs"] = [spec["clusterIP"]]
+        for errors in (self._address(core, admission, spec, old), self._ports(core, admission, spec, old)):
+            if errors:
+                raise invalid("Service", "", admission.name, errors)
+        if admission.verb == "UPDATE":
+            _let_go(spec, old)
 
     # Cluster IPs
 
     def _address(self, core: Core, admission: Admission, spec: Object, old: Object) -> list[FieldError]:
         if spec.get("type") == "ExternalName":
-            for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-                spec.pop(field, None)
             return []
-        wanted = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
-        errors: list[FieldError] = []
-        if wanted == _NONE:
-            given = _NONE
-        elif wanted and wanted == old.get("clusterIP"):
-            given = wanted
-        elif wanted:
-            given, errors = wanted, self._claim(core, admission, wanted)
-        else:
-            given = self._free_address(core)
-        if errors:
+        errors = settle_families(spec, old)
+        has_one = admission.verb == "UPDATE" and old.get("type") != "ExternalName" and spec.get("clusterIP")
+        wanted = next(iter(spec.get("clusterIPs") or ()), "")
+        if errors or has_one or wanted == _NONE:
             return errors
-        spec["clusterIP"], spec["clusterIPs"] = given, [given]
-        spec.setdefault("ipFamilies", ["IPv6" if ":" in given else "IPv4"])
-        spec.setdefault("ipFamilyPolicy", "SingleStack")
+        if wanted:
+            return self._claim(core, admission, wanted)
+        spec["clusterIP"] = self._free_address(core, admission)
+        spec["clusterIPs"] = [spec["clusterIP"]]
         return []
 
     def _claim(self, core: Core, admission: Admission, wanted: str) -> list[FieldError]:
-        try:
-            address = ipaddress.ip_address(wanted)
-        except ValueError:
-            return []  # the rules of Services say so
-        told = ""
+        address, told = ipaddress.ip_address(wanted), ""
         if address not in NETWORK or address in (NETWORK.network_address, NETWORK.broadcast_address):
-            told = f"the provided IP ({wanted}) is not in the valid range. The range of valid IPs is {NETWORK}"
+            told = "the provided network does not match the current range"
         elif wanted in self._taken_addresses(core, admission):
             told = "provided IP is already allocated"
         if told:
             prefix = "failed to allocate IP " + wanted + ": "
             return [FieldError.invalid("spec.clusterIPs", [wanted], prefix + told)]
-        self._promise(core, wanted)
+        self._promise(core, admission, wanted)
         return []
 
-    def _free_address(self, core: Core) -> str:
+    def _free_address(self, core: Core, admission: Admission) -> str:
         taken = self._taken_addresses(core, None)
         size = NETWORK.num_addresses - 2
         places = [*_around(_CHOSEN_BAND, size, self._last_address), *range(_CHOSEN_BAND)]
@@ -99,9 +92,9 @@ class Addresses:
             address = str(NETWORK[place + 1])
             if address not in taken:
                 self._last_address = place
-                self._promise(core, address)
+                self._promise(core, admission, address)
                 return address
-        raise internal("failed to allocate a serviceIP: range is full")
+        raise internal(f'failed to allocate a serviceIP for Service "{admission.name}": range is full')
 
     def _taken_addresses(self, core: Core, admission: Admission | None) -> set[str]:
         own = None if admission is None else (admission.namespace, admission.name)
@@ -116,59 +109,64 @@ class Addresses:
 
     def _ports(self, core: Core, admission: Admission, spec: Object, old: Object) -> list[FieldError]:
         ports: list[Object] = spec.get("ports") or []
-        external = spec.get("type") in _WITH_PORTS
-        if not external:
-            if old.get("type") in _WITH_PORTS:
-                for port, same_port in _with_old(ports, old):
-                    if port.get("nodePort") == (same_port or {}).get("nodePort"):
-                        port.pop("nodePort", None)
+        if spec.get("type") not in _WITH_PORTS:
             return []
         if spec.get("allocateLoadBalancerNodePorts") is False and spec["type"] == "LoadBalancer":
             wanted = [port for port in ports if port.get("nodePort")]
         else:
             wanted = ports
-        health = spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+        health = _needs_health_port(spec)
         if not wanted and not health:
             return []
         taken = self._taken_ports(core, admission)
-        errors = list(self._choose(core, ports, wanted, old, taken))
-        if health and not spec.get("healthCheckNodePort"):
-            given = {port.get("nodePort", 0) for port in ports}
-            spec["healthCheckNodePort"] = self._free_port(core, taken | given)
+        errors = list(self._choose(core, admission, ports, wanted, old, taken))
+        if health and not errors:
+            self._choose_health(core, admission, spec, old, taken | {port.get("nodePort", 0) for port in ports})
         return errors
 
+    def _choose_health(self, core: Core, admission: Admission, spec: Object, old: Object, taken: set[int]) -> None:
+        number = spec.get("healthCheckNodePort") or 0
+        if not number:
+            spec["healthCheckNodePort"] = self._free_port(core, admission, taken)
+        elif number != old.get("healthCheckNodePort") and not _needs_health_port(old):
+            told = _refusal(number, taken)
+            if told:
+                raise internal(f"failed to allocate requested HealthCheck NodePort {number}: {told}")
+
     def _choose(
-        self, core: Core, ports: list[Object], wanted: list[Object], old: Object, taken: set[int]
+        self,
+        core: Core,
+        admission: Admission,
+        ports: list[Object],
+        wanted: list[Object],
+        old: Object,
+        taken: set[int],
     ) -> Iterator[FieldError]:
         before = {port.get("nodePort") for port in old.get("ports") or ()}
-        chosen: dict[int, set[str]] = {}
+        chosen: dict[int, set[int]] = {}
         for place, port in enumerate(ports):
-            number = port.get("nodePort")
+            number, own = port.get("nodePort"), int(port.get("port") or 0)
             if not number:
                 continue
-            path = f"spec.ports[{place}].nodePort"
-            protocol = str(port.get("protocol", "TCP"))
-            if number in before or (number in chosen and protocol not in chosen[number]):
-                pass  # it has it already
-            elif number not in NODE_PORTS:
-                told = "provided port is not in the valid range. The range of valid ports is 30000-32767"
-                yield FieldError.invalid(path, number, told)
-            elif number in taken:
-                yield FieldError.invalid(path, number, "provided port is already allocated")
-            chosen.setdefault(number, set()).add(protocol)
+            again = number in chosen and (admission.verb == "UPDATE" or own in chosen[number])
+            if number not in before and not again:
+                told = _refusal(number, taken | set(chosen))
+                if told:
+                    yield FieldError.invalid(f"spec.ports[{place}].nodePort", number, told)
+            chosen.setdefault(number, set()).add(own)
         for port in wanted:
             if not port.get("nodePort"):
                 shared = _shareable(port, ports)
-                port["nodePort"] = shared or self._free_port(core, taken | set(chosen))
+                port["nodePort"] = shared or self._free_port(core, admission, taken | set(chosen))
                 chosen.setdefault(port["nodePort"], set())
 
-    def _free_port(self, core: Core, taken: set[int]) -> int:
+    def _free_port(self, core: Core, admission: Admission, taken: set[int]) -> int:
         places = [*_around(_CHOSEN_PORTS, len(NODE_PORTS), self._last_port), *range(_CHOSEN_PORTS)]
         for place in places:
             number: int = NODE_PORTS[place]
             if number not in taken:
                 self._last_port = place
-                self._promise(core, number)
+                self._promise(core, admission, number)
                 return number
         raise internal("failed to allocate a nodePort: range is full")
 
@@ -184,8 +182,8 @@ class Addresses:
 
     # What was given and is not stored yet
 
-    def _promise(self, core: Core, what: str | int) -> None:
-        if core.store.durable:
+    def _promise(self, core: Core, admission: Admission, what: str | int) -> None:
+        if core.store.durable and not admission.dry_run:
             self._promised[what] = core.clock.monotonic() + _PROMISE_SECONDS
 
     def _promises(self, core: Core) -> Iterable[str | int]:
@@ -203,23 +201,74 @@ def _around(first: int, end: int, last: int) -> Iterator[int]:
 
 
 def _carry_over(spec: Object, old: Object) -> None:
-    """Keep what an update left out although its type still needs it."""
-    if spec.get("type") == "ExternalName" or old.get("type") == "ExternalName":
-        return
-    if not spec.get("clusterIP") and not spec.get("clusterIPs") and old.get("clusterIP"):
-        spec["clusterIP"], spec["clusterIPs"] = old["clusterIP"], old.get("clusterIPs")
+    """Keep what an update left out although its type still needs it, and let the two fields for addresses agree."""
+    if "ExternalName" not in (spec.get("type"), old.get("type")):
+        own, before = spec.get("clusterIP") or "", old.get("clusterIP") or ""
+        if own != before and spec.get("clusterIPs") == old.get("clusterIPs"):
+            spec["clusterIPs"] = [own] if own else None
+        spec["clusterIP"] = own or before
+        spec["clusterIPs"] = spec.get("clusterIPs") or old.get("clusterIPs")
+    elif spec.get("type") != "ExternalName" and spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
     if spec.get("type") in _WITH_PORTS and old.get("type") in _WITH_PORTS:
-        for port, before in _with_old(spec.get("ports") or [], old):
-            if before is not None and not port.get("nodePort") and before.get("nodePort"):
-                port["nodePort"] = before["nodePort"]
-        if not spec.get("healthCheckNodePort") and old.get("healthCheckNodePort"):
-            spec["healthCheckNodePort"] = old["healthCheckNodePort"]
+        _carry_ports(spec.get("ports") or [], old.get("ports") or [])
+    if _needs_health_port(spec) and _needs_health_port(old) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = old.get("healthCheckNodePort")
 
 
-def _with_old(ports: list[Object], old: Object) -> Iterator[tuple[Object, Object | None]]:
-    before = {(port.get("port"), port.get("protocol")): port for port in old.get("ports") or ()}
+def _carry_ports(ports: list[Object], before: list[Object]) -> None:
+    """Give ports back their node ports, by their names, unless another port has taken them."""
+    used = {port.get("nodePort") for port in ports}
+    known = {port.get("name") or "": port.get("nodePort") for port in before}
     for port in ports:
-        yield port, before.get((port.get("port"), port.get("protocol")))
+        number = known.get(port.get("name") or "")
+        if number and not port.get("nodePort") and number not in used:
+            port["nodePort"] = number
+
+
+def _let_go(spec: Object, old: Object) -> None:
+    """Take away what the type had before and has not any more, unless somebody has just changed it."""
+    kind, before = spec.get("type"), old.get("type")
+    if kind == before and not (_needs_health_port(old) or _is_reached_from_outside(old)):
+        return
+    gone: list[str] = []
+    if kind == "ExternalName" != before:
+        gone += ["ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"]
+        if all(spec.get(name) == old.get(name) for name in ("clusterIP", "clusterIPs")):
+            spec.pop("clusterIP", None)
+            spec.pop("clusterIPs", None)
+    ports: list[Object] = spec.get("ports") or []
+    if before in _WITH_PORTS and kind not in _WITH_PORTS and _node_ports(spec) <= _node_ports(old):
+        for port in ports:
+            port.pop("nodePort", None)
+    if _needs_health_port(old) and not _needs_health_port(spec):
+        gone.append("healthCheckNodePort")
+    if before == "LoadBalancer" != kind:
+        gone += ["allocateLoadBalancerNodePorts", "loadBalancerClass"]
+    if _is_reached_from_outside(old) and not _is_reached_from_outside(spec):
+        gone.append("externalTrafficPolicy")
+    for name in gone:
+        if spec.get(name) == old.get(name):
+            spec.pop(name, None)
+
+
+def _node_ports(spec: Object) -> set[int]:
+    return {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
+
+
+def _needs_health_port(spec: Object) -> bool:
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def _is_reached_from_outside(spec: Object) -> bool:
+    return spec.get("type") in _WITH_PORTS or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+def _refusal(number: int, taken: set[int]) -> str:
+    """Return why a port cannot be had, nothing when it can."""
+    if number not in NODE_PORTS:
+        return "provided port is not in the valid range. The range of valid ports is 30000-32767"
+    return "provided port is already allocated" if number in taken else ""
 
 
 def _shareable(port: Object, ports: list[Object]) -> int:

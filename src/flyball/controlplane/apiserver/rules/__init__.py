@@ -66,7 +66,7 @@ RULES: Final[Mapping[str, Rules]] = {
     "replicationcontrollers": Rules(workloads.controller),
     "jobs.batch": Rules(jobs.job, jobs.job_update, jobs.job_warnings),
     "cronjobs.batch": Rules(cronjobs.cron_job, cronjobs.cron_job_update),
-    "services": Rules(services.service, services.service_update),
+    "services": Rules(services.service, services.service_update, services.service_warnings),
     "configmaps": Rules(config.config_map, config.config_map_update),
     "secrets": Rules(config.secret, config.secret_update),
     "persistentvolumeclaims": Rules(config.claim, config.claim_update),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from flyball.api.fielderrors import FieldError
+from flyball.api.fielderrors import FieldError, Shown
 from flyball.controlplane.apiserver.rules.common import (
     Errors,
     Object,
@@ -39,6 +39,7 @@ _STS_FIELDS: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
     "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
+_STS_POLICIES: Final = ("OrderedReady", "Parallel")
 _STS_MAY_CHANGE: Final = (
     *("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit"),
     *("persistentVolumeClaimRetentionPolicy", "minReadySeconds"),
@@ -59,7 +60,7 @@ def _selector(spec: Mapping[str, Any], what: str) -> Errors:
         yield FieldError.invalid("spec.selector", selector, f"empty selector is invalid for {what}")
 
 
-def _template(spec: Mapping[str, Any], *, always: bool = True) -> Errors:
+def _template(spec: Mapping[str, Any], *, always: bool = True, what: str = "ReplicaSet") -> Errors:
     labels, selector = _labels(spec), spec.get("selector")
     wanted = selector if selector is not None else {}
     empty = not wanted.get("matchLabels") and not wanted.get("matchExpressions")
@@ -70,7 +71,7 @@ def _template(spec: Mapping[str, Any], *, always: bool = True) -> Errors:
     if always and restart not in (None, "Always") and restart in ("OnFailure", "Never"):
         yield FieldError.not_supported("spec.template.spec.restartPolicy", restart, ["Always"])
     if ((spec.get("template") or {}).get("spec") or {}).get("activeDeadlineSeconds") is not None:
-        told = "activeDeadlineSeconds in ReplicaSet is not Supported"
+        told = f"activeDeadlineSeconds in {what} is not Supported"
         yield FieldError.forbidden("spec.template.spec.activeDeadlineSeconds", told)
 
 
@@ -176,18 +177,63 @@ def daemon_set(obj: Object) -> Errors:
 def stateful_set(obj: Object) -> Errors:
     """Judge a StatefulSet."""
     spec: Mapping[str, Any] = obj["spec"]
-    yield from one_of(spec.get("podManagementPolicy"), "spec.podManagementPolicy", ("OrderedReady", "Parallel"))
-    strategy: Mapping[str, Any] = spec.get("updateStrategy") or {}
-    yield from one_of(strategy.get("type"), "spec.updateStrategy.type", ("RollingUpdate", "OnDelete"))
-    rolling = strategy.get("rollingUpdate") or {}
-    yield from at_least(rolling.get("partition"), "spec.updateStrategy.rollingUpdate.partition")
+    policy = spec.get("podManagementPolicy")
+    if policy not in _STS_POLICIES:
+        told = "must be 'OrderedReady' or 'Parallel'"
+        yield FieldError.invalid("spec.podManagementPolicy", policy, told)
+    yield from _set_strategy(spec.get("updateStrategy") or {})
+    retention: Mapping[str, Any] = spec.get("persistentVolumeClaimRetentionPolicy") or {}
+    for field in ("whenDeleted", "whenScaled"):
+        path = f"spec.persistentVolumeClaimRetentionPolicy.{field}"
+        yield from one_of(retention.get(field), path, ("Retain", "Delete"))
     yield from at_least(spec.get("replicas"), "spec.replicas")
     yield from at_least(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    yield from at_least((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start")
     yield from _selector(spec, "statefulset")
-    yield from _template(spec)
+    yield from _template(_with_claims(spec), what="StatefulSet")
     for place, claim in enumerate(items(spec, "volumeClaimTemplates")):
         if not (claim.get("metadata") or {}).get("name"):
             yield FieldError.required(f"spec.volumeClaimTemplates[{place}].metadata.name")
+
+
+def _set_strategy(strategy: Mapping[str, Any]) -> Errors:
+    kind, rolling, path = strategy.get("type"), strategy.get("rollingUpdate"), "spec.updateStrategy"
+    shown = "null"
+    if rolling is not None:
+        shown = f'{{"Partition":{rolling.get("partition", "null")},"MaxUnavailable":null}}'
+    if kind not in ("RollingUpdate", "OnDelete"):
+        whole = Shown(f'{{"Type":"{kind or ""}","RollingUpdate":{shown}}}')
+        yield FieldError.invalid(path, whole, "must be 'RollingUpdate' or 'OnDelete'")
+    elif kind == "OnDelete" and rolling is not None:
+        told = "only allowed for updateStrategy 'RollingUpdate'"
+        yield FieldError.invalid(f"{path}.rollingUpdate", Shown(shown), told)
+    elif rolling is not None:
+        yield from at_least(rolling.get("partition"), f"{path}.rollingUpdate.partition")
+
+
+def _with_claims(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the spec with the template that Pods get: with the volumes of its claims, and names of their own."""
+    inner = (spec.get("template") or {}).get("spec") or {}
+    names = [(one.get("metadata") or {}).get("name") for one in items(spec, "volumeClaimTemplates")]
+    claims = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names if name]
+    volumes = [*claims, *(one for one in items(inner, "volumes") if one.get("name") not in names)]
+    kept = {name: value for name, value in inner.items() if name not in ("hostname", "subdomain")}
+    return {**spec, "template": {**(spec.get("template") or {}), "spec": {**kept, "volumes": volumes}}}
+
+
+def _set_status(status: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
+    counts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+    for name in ("replicas", *counts, "observedGeneration", "collisionCount"):
+        yield from at_least(status.get(name), f"status.{name}")
+    for name in counts:
+        if status.get(name, 0) > status.get("replicas", 0):
+            yield FieldError.invalid(f"status.{name}", status[name], "cannot be greater than status.replicas")
+    if status.get("availableReplicas", 0) > status.get("readyReplicas", 0):
+        told = "cannot be greater than status.readyReplicas"
+        yield FieldError.invalid("status.availableReplicas", status["availableReplicas"], told)
+    if old.get("collisionCount") is not None and (status.get("collisionCount") or 0) < old["collisionCount"]:
+        told = "cannot be decremented"
+        yield FieldError.invalid("status.collisionCount", status.get("collisionCount") or 0, told)
 
 
 def fixed_selector(judge: Callable[[Object], Errors]) -> Callable[[Object, Object], Errors]:
@@ -207,6 +253,8 @@ def revision_update(obj: Object, old: Object) -> Errors:
 
 def stateful_set_update(obj: Object, old: Object) -> Errors:
     """Judge a change of a StatefulSet: what its Pods are made from stays."""
+    if obj.get("status") != old.get("status"):
+        yield from _set_status(obj.get("status") or {}, old.get("status") or {})
     yield from stateful_set(obj)
     kept = {name: value for name, value in obj["spec"].items() if name not in _STS_MAY_CHANGE}
     if kept != {name: value for name, value in old["spec"].items() if name not in _STS_MAY_CHANGE}:
