@@ -9,7 +9,7 @@ import pytest
 from flyball.client.client import Client
 from flyball.client.patches import MergePatch
 from flyball.controlplane.cluster import EmbeddedCluster
-from flyball.errors import Forbidden, Invalid
+from flyball.errors import Forbidden, InternalError, Invalid
 from flyball.k8s.autoscaling.v1 import CrossVersionObjectReference, HorizontalPodAutoscalerSpec
 from flyball.k8s.autoscaling.v1 import HorizontalPodAutoscaler as OldAutoscaler
 from flyball.k8s.autoscaling.v2 import HorizontalPodAutoscaler
@@ -54,11 +54,22 @@ async def test_services_have_addresses_of_their_own(client: Client) -> None:
     assert "10.0.0.1" not in addresses
 
 
+async def test_addresses_end_and_are_given_out_again(client: Client) -> None:
+    for number in range(253):
+        await client.create(service(f"s{number}"))
+    with pytest.raises(InternalError, match='failed to allocate a serviceIP for Service "more": range is full'):
+        await client.create(service("more"))
+    await client.create(service("headless", cluster_ip="None"))
+    given_back = await client.get(Service, "s100")
+    await client.delete(given_back)
+    assert (await client.create(service("more"))).spec.cluster_ip == given_back.spec.cluster_ip
+
+
 async def test_an_address_that_is_taken_is_refused_and_one_that_was_given_back_is_free(client: Client) -> None:
     await client.create(service("one", cluster_ip="10.0.0.99"))
     with pytest.raises(Invalid, match="provided IP is already allocated"):
         await client.create(service("two", cluster_ip="10.0.0.99"))
-    with pytest.raises(Invalid, match="not in the valid range"):
+    with pytest.raises(Invalid, match="does not match the current range"):
         await client.create(service("two", cluster_ip="10.1.0.1"))
     await client.delete(Service, "one")
     assert (await client.create(service("two", cluster_ip="10.0.0.99"))).spec.cluster_ip == "10.0.0.99"

@@ -26,7 +26,8 @@ def settle_families(spec: Object, old: Object) -> list[FieldError]:
     errors = list(cluster_addresses(spec))
     if errors:
         return errors
-    policy, families = spec["ipFamilyPolicy"], list(spec.get("ipFamilies") or ())
+    policy: str = spec["ipFamilyPolicy"]
+    families: list[str] = [*(spec.get("ipFamilies") or ())]
     if policy == _SINGLE and old:
         families = families[:1] if families == old.get("ipFamilies") else families
     errors = [*_too_many(spec, policy, families), *_inferred(spec, families)]

@@ -125,7 +125,8 @@ def _affinity(spec: Mapping[str, Any]) -> Errors:
 
 def cluster_addresses(spec: Mapping[str, Any]) -> Errors:
     """Judge the addresses that a Service asks for or has, and their families."""
-    own, given, path = spec.get("clusterIP") or "", list(spec.get("clusterIPs") or ()), "spec.clusterIPs"
+    own, path = spec.get("clusterIP") or "", "spec.clusterIPs"
+    given: list[str] = [*(spec.get("clusterIPs") or ())]
     if own and not given:
         yield FieldError.required(path)
     elif own and given[0] != own:

@@ -178,7 +178,9 @@ def stateful_set(obj: Object) -> Errors:
     """Judge a StatefulSet."""
     spec: Mapping[str, Any] = obj["spec"]
     policy = spec.get("podManagementPolicy")
-    if policy not in _STS_POLICIES:
+    if not policy:
+        yield FieldError.required("spec.podManagementPolicy")
+    elif policy not in _STS_POLICIES:
         told = "must be 'OrderedReady' or 'Parallel'"
         yield FieldError.invalid("spec.podManagementPolicy", policy, told)
     yield from _set_strategy(spec.get("updateStrategy") or {})
@@ -201,8 +203,10 @@ def _set_strategy(strategy: Mapping[str, Any]) -> Errors:
     shown = "null"
     if rolling is not None:
         shown = f'{{"Partition":{rolling.get("partition", "null")},"MaxUnavailable":null}}'
-    if kind not in ("RollingUpdate", "OnDelete"):
-        whole = Shown(f'{{"Type":"{kind or ""}","RollingUpdate":{shown}}}')
+    if not kind:
+        yield FieldError.required(path)
+    elif kind not in ("RollingUpdate", "OnDelete"):
+        whole = Shown(f'{{"Type":"{kind}","RollingUpdate":{shown}}}')
         yield FieldError.invalid(path, whole, "must be 'RollingUpdate' or 'OnDelete'")
     elif kind == "OnDelete" and rolling is not None:
         told = "only allowed for updateStrategy 'RollingUpdate'"

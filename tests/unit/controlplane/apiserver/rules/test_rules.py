@@ -75,7 +75,7 @@ FAULTS: list[tuple[str, Object, str]] = [
     ("statefulsets.apps", {"spec": {"selector": SELECTOR, "template": TEMPLATE}}, "podManagementPolicy: Required"),
     ("cronjobs.batch", {"spec": {"schedule": "* * * * *", "timeZone": "Nowhere/X"}}, "unknown time zone Nowhere/X"),
     ("services", {"spec": {"type": "ExternalName", "sessionAffinity": "None"}}, "spec.externalName: Required value"),
-    ("services", {"spec": {"clusterIP": "x", "type": "ClusterIP", "ports": [{"port": 1}]}}, "must be a valid IP"),
+    ("services", {"spec": {"clusterIP": "x", "clusterIPs": ["x"], "type": "ClusterIP"}}, "must be a valid IP"),
     ("configmaps", {"data": {"a": "x" * (1024 * 1024 + 1)}}, "Too long: may not be more than 1048576 bytes"),
     ("secrets", {"type": "kubernetes.io/tls"}, "data[tls.crt]: Required value"),
     ("persistentvolumeclaims", {"spec": {"accessModes": ["All"]}}, "spec.accessModes: Unsupported value"),
