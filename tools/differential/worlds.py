@@ -74,9 +74,12 @@ class _Embedded:
 
 
 @contextmanager
-def real_control_plane() -> Generator[RealCluster]:
-    """A real kube-apiserver and kube-controller-manager that leave Pods on unknown nodes alone, and do not dawdle."""
-    wanted = ",".join(["*", *(f"-{name}" for name in NOT_WANTED)])
+def real_control_plane(*without: str) -> Generator[RealCluster]:
+    """A real kube-apiserver and kube-controller-manager that leave Pods on unknown nodes alone, and do not dawdle.
+
+    `without` names controllers that are not to run: somebody else plays them.
+    """
+    wanted = ",".join(["*", *(f"-{name}" for name in (*NOT_WANTED, *without))])
     flags = ["--kube-api-qps=500", "--kube-api-burst=1000"]
     with RealCluster(controllers=wanted, controller_flags=flags) as cluster:
         yield cluster
