@@ -5,15 +5,17 @@ from flyball import run
 
 from myownshell.controller import operator
 
+OTHERS = "Every option of `flyball run` is one of this program, too."
 
-@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []}, add_help_option=False)
-@click.option("--restricted-pods", is_flag=True, envvar="MYOWNSHELL_RESTRICTED_PODS")
-@click.option("--no-finalizer", is_flag=True, envvar="MYOWNSHELL_NO_FINALIZER")
-@click.argument("others", nargs=-1, type=click.UNPROCESSED)
+
+@click.command(context_settings={"ignore_unknown_options": True, "show_default": True}, epilog=OTHERS)
+@click.option("--restricted-pods", is_flag=True, envvar="MYOWNSHELL_RESTRICTED_PODS", help="Nobody is root in a shell.")
+@click.option("--no-finalizer", is_flag=True, envvar="MYOWNSHELL_NO_FINALIZER", help="Do not close shells first.")
+@click.argument("others", nargs=-1, type=click.UNPROCESSED, metavar="")
 def main(restricted_pods: bool, no_finalizer: bool, others: tuple[str, ...]) -> None:
-    """Run the operator."""
+    """Keep shells open until Ctrl-C or SIGTERM."""
     run(operator(restricted_pods=restricted_pods, finalizer=not no_finalizer), args=others)
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="myownshell")
