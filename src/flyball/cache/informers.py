@@ -15,8 +15,9 @@ from flyball.api import DynamicObject, PartialObjectMetadata, Resource, Resource
 from flyball.cache import collector
 from flyball.cache.engine import Engine
 from flyball.cache.health import Health, MissingPermission
+from flyball.cache.indexes import by_label
 from flyball.cache.informer import Informer, narrowed
-from flyball.cache.matching import demands, label_match
+from flyball.cache.matching import demands, equalities, label_match
 from flyball.cache.metrics import NO_METRICS, Metrics
 from flyball.cache.objects import CachedObject, Key
 from flyball.cache.options import AllExcept, CacheOptions
@@ -36,6 +37,9 @@ R = TypeVar("R", bound=Resource)
 
 _MANY: Final = 1000
 """From so many objects on it is worth taking them out of the collector's sight."""
+
+_INDEXES: Final = 8
+"""So many indexes an informer has before labels are looked for one object after the other."""
 
 _Names = tuple[str, str]
 _Place = tuple[_Names, bool, tuple[str | None, ...], str, str]
@@ -317,7 +321,7 @@ class InformerCache:
         if not selector:
             return informer.list(namespace)
         selected = label_match(selector)
-        found = informer.peek_list(namespace)
+        found = _candidates(informer, namespace, selector)
         return [obj.read_as(wanted) for obj in found if selected(obj.record.labels)]
 
     @overload
@@ -461,6 +465,18 @@ class InformerCache:
         for place, engine in self._engines.items():
             if place[0] == names and engine.options.covers(namespace) and _fits(obj, engine):
                 yield engine
+
+
+def _candidates(informer: Informer[Any], namespace: str | None, selector: str) -> list[CachedObject]:
+    """What a selector may select: by an index of one of its labels, which is made when it is first asked for."""
+    own = equalities(informer.engine.options.label_selector)
+    key, value = next(((key, value) for key, value in equalities(selector).items() if key not in own), ("", ""))
+    name, known = f"label {key}", informer.engine.store.indexes
+    if not key or (name not in known and len(known) >= _INDEXES):
+        return informer.peek_list(namespace)
+    if name not in known:
+        informer.add_index(name, by_label(key))
+    return [one for one in informer.peek_index(name, value) if namespace is None or one.namespace == namespace]
 
 
 def _names(kind: Kind[Any]) -> _Names:

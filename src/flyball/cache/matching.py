@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-__all__ = ["LabelMatch", "demands", "label_match"]
+__all__ = ["LabelMatch", "demands", "equalities", "label_match"]
 
 LabelMatch: TypeAlias = Callable[[Mapping[str, str]], bool]
 
@@ -36,6 +36,16 @@ def label_match(selector: str) -> LabelMatch:
         tests.append(_test(found))
         position = found.end()
     return lambda labels: all(test(labels) for test in tests)
+
+
+def equalities(selector: str) -> dict[str, str]:
+    """The labels that a selector asks to be equal to something; there may be more to it.
+
+    >>> equalities("app=web,tier in (db,cache),!old")
+    {'app': 'web'}
+    """
+    parts = (part.partition("=") for part in selector.split(",") if _EQUALITY.fullmatch(part))
+    return {key: value for key, _, value in parts}
 
 
 def demands(selector: str, other: str) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from random import Random
 
 import pytest
 
 from flyball.api import crd_of
 from flyball.cache import AllExcept, CacheEvent, CacheOptions, DeltaQueue, InformerCache, Reflector, Store, by_label
-from flyball.client import Client, dynamic, metadata_of
+from flyball.client import Client, MergePatch, dynamic, metadata_of, ref
 from flyball.controlplane.cluster import EmbeddedCluster
 from flyball.k8s.core.v1 import ConfigMap, Namespace
 from flyball.testing.eventually import eventually
@@ -106,3 +107,39 @@ async def test_a_kind_that_comes_later(cluster: EmbeddedCluster, client: Client)
         await cache.wait_synced()
         await eventually(lambda: informer.get("w", "default"), lambda found: found is not None)
         assert informer.health.ok
+
+
+async def test_labels_are_found_as_the_server_finds_them(client: Client) -> None:
+    random = Random(7)
+    cache = InformerCache(client)
+    cache.informer(ConfigMap)
+    names, queries = [f"c{number}" for number in range(8)], [{"app": "a"}, {"app": "b", "tier": "x"}, "tier in (x),app"]
+
+    def labels() -> dict[str, str]:
+        return {key: random.choice("abx") for key in ("app", "tier") if random.random() < 0.8}
+
+    async def compare() -> None:
+        for query in queries:
+            served = await client.list(ConfigMap, namespace="default", labels=query)
+            cached = await cache.list(ConfigMap, namespace="default", labels=query)
+            assert sorted(one.metadata.name for one in cached) == sorted(one.metadata.name for one in served), query
+            assert await cache.list(ConfigMap, namespace="elsewhere", labels=query) == []
+
+    async with cache:
+        await cache.wait_synced()
+        for _ in range(60):
+            name = random.choice(names)
+            if await cache.get(ConfigMap, name) is None:
+                cache.note_write(await client.create(ConfigMap.new(name, labels=labels())), base="")
+            elif random.random() < 0.3:
+                await client.delete(ConfigMap, name)
+                cache.note_delete(ConfigMap, name, "default")
+            else:
+                patch = MergePatch({"metadata": {"labels": {"app": None, "tier": None, **labels()}}})
+                cache.note_write(await client.patch(ref(ConfigMap, name), patch))
+            await compare()
+            if random.random() < 0.3:
+                await asyncio.sleep(0)
+        many = [await cache.list(ConfigMap, labels={f"key-{number}": "x"}) for number in range(20)]
+        assert many == [[]] * 20
+        assert len(cache.informer(ConfigMap).store.indexes) <= 8

@@ -39,6 +39,7 @@ def test_labels(selector: str, labels: dict[str, str], selected: bool) -> None:
         ("", "app=web", False),
         ("app in (web)", "app=web", False),
         ("app", "app", False),
+        ("a==1", "a=1", False),
     ],
 )
 def test_what_a_selector_demands(selector: str, other: str, told: bool) -> None:
