@@ -7,6 +7,7 @@ rights that it gives and no others. `box` and `bare` give one of them.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
@@ -48,9 +49,6 @@ async def in_the_box(*, workloads: bool) -> AsyncGenerator[World]:
 @asynccontextmanager
 async def on_the_real_one(real: RealCluster) -> AsyncGenerator[World]:
     async with Client(real.config) as client:
-        await install(client, MyOwnShell)
-        for one in documents("rbac"):
-            await client.apply(one, field_manager="test", force=True)
         rights = load_config(real.kubeconfig_for(ACCOUNT, ["system:serviceaccounts", "system:authenticated"]))
         name = f"shells-{next(_numbers)}"
         await client.create(Namespace.new(name))
@@ -87,10 +85,26 @@ async def box() -> AsyncIterator[World]:
         yield world
 
 
+@pytest.fixture(scope="session")
+def real_cluster_with_shells(real_cluster_with_nodes: RealCluster) -> RealCluster:
+    """With the kind and the roles. Its garbage collector learns of a kind when it starts, or half a minute later."""
+
+    async def prepare() -> None:
+        async with Client(real_cluster_with_nodes.config) as client:
+            await install(client, MyOwnShell)
+            for one in documents("rbac"):
+                await client.apply(one, field_manager="test", force=True)
+
+    asyncio.run(prepare())
+    real_cluster_with_nodes.stop_controllers()
+    real_cluster_with_nodes.start_controllers()
+    return real_cluster_with_nodes
+
+
 @pytest.fixture
-async def real(real_cluster_with_nodes: RealCluster) -> AsyncIterator[World]:
+async def real(real_cluster_with_shells: RealCluster) -> AsyncIterator[World]:
     """A real control plane; for tests marked so."""
-    async with on_the_real_one(real_cluster_with_nodes) as world:
+    async with on_the_real_one(real_cluster_with_shells) as world:
         yield world
 
 
