@@ -145,6 +145,10 @@ def test_controllers_are_chosen_as_kube_controller_manager_takes_them(tmp_path: 
         (("--pods", "docker"), "'docker' is not one of 'simulate', 'process', 'none'"),
         (("--speed", "0"), "'--speed'"),
         (("--nodes", "-1"), "'--nodes'"),
+        (("--image", "web=true"), "are for Pods that are run: add --pods=process"),
+        (("--pods=process", "--allow-remote"), "whoever reaches the cluster could run commands here as you"),
+        (("--pods=process", "--image=web"), "give a name and a command: --image NAME=COMMAND"),
+        (("--pods=process", "--images=/nowhere.yaml"), "name a YAML file"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(tmp_path: Path, wishes: tuple[str, ...], told: str) -> None:

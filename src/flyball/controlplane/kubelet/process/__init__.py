@@ -16,6 +16,7 @@ contained and what is not.
     images        names that stand for commands
     environment   variables; lookup: what they and volumes refer to
     volumes       folders, filled once
+    notices       what a Pod asks for in vain
     isolating     user, limits, view of the machine; launching: as the guard is told
     guarding      starts, signals and awaits processes through the guard
     _guard        a program of its own, which ends everything when the kubelet ends, however it ends;

@@ -25,6 +25,7 @@ from flyball.controlplane.kubelet.process.isolating import launch_of
 from flyball.controlplane.kubelet.process.launching import Launch
 from flyball.controlplane.kubelet.process.lookup import ConfigError
 from flyball.controlplane.kubelet.process.node import Node
+from flyball.controlplane.kubelet.process.notices import without_effect
 from flyball.controlplane.kubelet.process.probes import Answer, Asking, ask, probing, unsupported
 from flyball.controlplane.kubelet.process.status import (
     Ending,
@@ -178,6 +179,10 @@ class Life:
     # Its life
 
     async def _live(self) -> None:
+        idle = without_effect(self.pod)
+        if idle:
+            told = f"Pods as processes do not know of it, so it has no effect: {', '.join(idle)}"
+            self._node.tell(self.pod, "Warning", "NotSupported", told)
         await self._make_volumes()
         self._ready_to_start = True
         self._changed()
