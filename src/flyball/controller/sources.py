@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from inspect import Parameter, signature
 from typing import Any, Generic, TypeVar
 
@@ -90,7 +91,7 @@ class Watches(Source):
         answer = self.mapper(found, primaries) if self._wants_primaries else self.mapper(found)
         return _requests(answer, view.namespace)
 
-    @property
+    @cached_property
     def _wants_primaries(self) -> bool:
         places = [
             one
