@@ -166,3 +166,10 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_stage_that_waits_less_than_no_time_is_refused() -> None:
     with pytest.raises(ConfigError, match="stage x: delay, jitter and weight are not negative"):
         Stage("x", nothing, delay=-1)
+
+
+def test_the_stage_in_the_documentation_is_one() -> None:
+    page = Path(__file__).parents[4] / "docs" / "simulated-pods.md"
+    text = page.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
+    (found,) = stages_of(text)
+    assert (found.name, found.delay, found.jitter) == ("runs out of memory", 30.0, 10.0)
