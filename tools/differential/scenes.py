@@ -41,6 +41,7 @@ SPEC: dict[str, tuple[str, ...]] = {
     "persistentvolumeclaims": ("accessModes", "resources", "storageClassName"),
     "pods": ("nodeName", "hostname", "subdomain"),
     "replicasets": ("replicas", "minReadySeconds", "selector"),
+    "replicationcontrollers": ("replicas", "minReadySeconds", "selector"),
     "services": ("type", "selector"),
     "statefulsets": ("replicas",),
 }

@@ -57,6 +57,7 @@ KINDS: Final = {
     "PersistentVolumeClaim": ("v1", "persistentvolumeclaims"),
     "Pod": ("v1", "pods"),
     "ReplicaSet": ("apps/v1", "replicasets"),
+    "ReplicationController": ("v1", "replicationcontrollers"),
     "ResourceQuota": ("v1", "resourcequotas"),
     "Secret": ("v1", "secrets"),
     "Service": ("v1", "services"),
@@ -221,6 +222,9 @@ class _Story(Player):
                 raise CaseError(f"{self.case.id}: the world does not come to rest")
 
     def _versions(self) -> str:
+        known = self.world.version()
+        if known is not None:
+            return known
         paths = [*(path for _, path in self._looks()), EVENTS]
         return " ".join(str(each["metadata"]["resourceVersion"]) for path in paths for each in self._list(path))
 

@@ -48,6 +48,10 @@ class World(Protocol):
         """Let so much time go by."""
         ...
 
+    def version(self) -> str | None:
+        """Something that changes with every change of the world; None where nobody knows that."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Real:
@@ -58,6 +62,9 @@ class _Real:
 
     def pass_time(self, seconds: float) -> None:
         time.sleep(seconds)
+
+    def version(self) -> None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,9 @@ class _Embedded:
 
     def pass_time(self, seconds: float) -> None:
         self.cluster.run(self.clock.advance(seconds))
+
+    def version(self) -> str:
+        return str(self.cluster.embedded.store.revision)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from flyball.controlplane.controllers.endpoints import endpoints
 from flyball.controlplane.controllers.endpointslices import endpointslices
 from flyball.controlplane.controllers.jobs import job_controllers
 from flyball.controlplane.controllers.protection import claims, volumes
-from flyball.controlplane.controllers.replicasets import replicasets
+from flyball.controlplane.controllers.replicasets import replicasets, replicationcontrollers
 from flyball.controlplane.controllers.statefulsets import statefulsets
 from flyball.controlplane.controllers.ttl import ttl
 from flyball.errors import ConfigError
@@ -39,6 +39,7 @@ CATALOGUE: Final[dict[str, Make]] = {
     "persistentvolume-protection-controller": lambda _: [volumes],
     "persistentvolumeclaim-protection-controller": lambda _: [claims],
     "replicaset-controller": lambda _: [replicasets],
+    "replicationcontroller-controller": lambda _: [replicationcontrollers],
     "statefulset-controller": lambda _: [statefulsets],
     "ttl-after-finished-controller": lambda _: [ttl],
 }

@@ -10,13 +10,13 @@ selector finds them; those that the selector finds no more are let go, and live 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from flyball.api import Resource
+from flyball.api import Resource, from_dict
 from flyball.cache import CachedObject
 from flyball.cache.matching import LabelMatch, label_match
 from flyball.client.kinds import kind_from, kind_of
@@ -34,7 +34,7 @@ _NOBODYS: Final = "nobodys_by_namespace"
 
 
 class _Spec(msgspec.Struct):
-    selector: LabelSelector | None = None
+    selector: dict[str, Any] | None = None
 
 
 class _Selecting(msgspec.Struct):
@@ -42,9 +42,14 @@ class _Selecting(msgspec.Struct):
 
 
 _selecting: Final = msgspec.json.Decoder(_Selecting).decode
+_known: Final[dict[tuple[str, int], LabelMatch]] = {}
+_REMEMBERED: Final = 4096
 
 
-def matcher(selector: LabelSelector | None) -> LabelMatch:
+Selector = LabelSelector | Mapping[str, str] | None
+
+
+def matcher(selector: Selector) -> LabelMatch:
     """Return the test for a selector; none finds nothing, and an empty one neither."""
     text = label_text(selector) if selector is not None else ""
     return label_match(text) if text else lambda _: False
@@ -74,25 +79,43 @@ class Adopts(Watches):
         return [
             Request(one.namespace, one.name)
             for one in primaries.peek_list(view.namespace)
-            if matcher(_selecting(one.raw).spec.selector)(view.record.labels)
+            if _finds(one)(view.record.labels)
         ]
+
+
+def _finds(owner: CachedObject) -> LabelMatch:
+    """Return the test for the selector of an owner; a selector is read once."""
+    key = (owner.uid, owner.record.generation)
+    found = _known.get(key)
+    if found is None:
+        found = _known[key] = matcher(_selector(_selecting(owner.raw).spec.selector or {}))
+        if len(_known) > _REMEMBERED:
+            del _known[next(iter(_known))]
+    return found
+
+
+def _selector(plain: dict[str, Any]) -> Selector:
+    """Tell the labels that a ReplicationController names from the selectors of all others."""
+    return plain if all(isinstance(one, str) for one in plain.values()) else from_dict(LabelSelector, plain)
 
 
 async def claim(
     kind: type[R],
     owner: Resource,
-    selector: LabelSelector | None,
+    selector: Selector,
     ctx: Context,
     *,
     which: Callable[[R], bool] = lambda _: True,
+    owned: Sequence[R] | None = None,
 ) -> list[R]:
     """Return the objects that belong to an owner, after taking over and letting go what is due.
 
-    Only those that `which` chooses are looked at. An owner that is being deleted takes nothing and lets nothing go.
+    Only those that `which` chooses are looked at; who has read the `owned` ones already can give them along. An owner
+    that is being deleted takes nothing and lets nothing go.
     """
     finds, deleting = matcher(selector), owner.metadata.deletion_timestamp is not None
     claimed: list[R] = []
-    for one in filter(which, await ctx.owned(kind)):
+    for one in filter(which, await ctx.owned(kind) if owned is None else owned):
         if finds(one.metadata.labels):
             claimed.append(one)
         elif not deleting:

@@ -1,13 +1,14 @@
-"""ReplicaSets: as many Pods as are wanted."""
+"""ReplicaSets and ReplicationControllers: as many Pods as are wanted."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from flyball.api import find_condition
+from flyball.api import find_condition, from_dict
+from flyball.client.kinds import kind_from
 from flyball.controller import Context, controller, controller_of
 from flyball.controller.predicates import resource_version_changed
 from flyball.controlplane.controllers.claiming import Adopts, claim, matcher
@@ -23,9 +24,12 @@ from flyball.controlplane.controllers.pods import (
 from flyball.controlplane.controllers.setbacks import Setbacks
 from flyball.errors import ApiError, Forbidden, NotFound
 from flyball.k8s.apps.v1 import ReplicaSet, ReplicaSetCondition
-from flyball.k8s.core.v1 import Pod
+from flyball.k8s.core.v1 import Pod, ReplicationController, ReplicationControllerCondition
+from flyball.k8s.meta.v1 import LabelSelector
 
-__all__ = ["BURST", "replicasets"]
+__all__ = ["BURST", "replicasets", "replicationcontrollers"]
+
+AnySet = ReplicaSet | ReplicationController
 
 BURST: Final = 500
 """More Pods than this are not made or deleted in one pass."""
@@ -45,24 +49,44 @@ _setbacks: Final = Setbacks()
 )
 async def replicasets(replica_set: ReplicaSet, ctx: Context) -> None:
     """Make missing Pods, delete surplus ones, and tell how many there are."""
-    selector = replica_set.spec.selector
-    pods = await claim(Pod, replica_set, selector, ctx, which=is_active)
+    replica_set.status.terminating_replicas = await _reconcile(replica_set, replica_set.spec.selector, ctx)
+
+
+@controller(
+    ReplicationController,
+    owns=[Pod],
+    watches=[Adopts(Pod)],
+    predicates=[resource_version_changed],
+    name="replication-controller",
+    error_condition=None,
+    max_concurrent=5,
+    while_deleting=True,
+)
+async def replicationcontrollers(replica_set: ReplicationController, ctx: Context) -> None:
+    """Do the same for what came before ReplicaSets; how many Pods are on their way out it does not tell."""
+    await _reconcile(replica_set, replica_set.spec.selector, ctx)
+
+
+async def _reconcile(replica_set: AnySet, selector: LabelSelector | Mapping[str, str] | None, ctx: Context) -> int:
+    """Bring the number of Pods to what is wanted; return how many are on their way out."""
+    owned = await ctx.owned(Pod)
+    pods = await claim(Pod, replica_set, selector, ctx, which=is_active, owned=owned)
     finds = matcher(selector)
-    going = [pod for pod in await ctx.owned(Pod) if is_terminating(pod) and finds(pod.metadata.labels)]
     failure = None if ctx.deleting else await _bring_to(replica_set, pods, ctx)
-    _tell(replica_set, pods, len(going), ctx)
+    _tell(replica_set, pods, ctx)
     _tell_failure(replica_set, failure, len(pods) < _wanted(replica_set), ctx.now())
     if failure is None:
         _setbacks.over(replica_set.metadata.uid)
     else:
         _setbacks.again(replica_set.metadata.uid, ctx)
+    return sum(is_terminating(pod) and finds(pod.metadata.labels) for pod in owned)
 
 
-def _wanted(replica_set: ReplicaSet) -> int:
+def _wanted(replica_set: AnySet) -> int:
     return 1 if replica_set.spec.replicas is None else replica_set.spec.replicas
 
 
-async def _bring_to(replica_set: ReplicaSet, pods: list[Pod], ctx: Context) -> str | None:
+async def _bring_to(replica_set: AnySet, pods: list[Pod], ctx: Context) -> str | None:
     """Make or delete Pods; return what went wrong, if anything did."""
     missing = _wanted(replica_set) - len(pods)
     if missing > 0:
@@ -72,7 +96,7 @@ async def _bring_to(replica_set: ReplicaSet, pods: list[Pod], ctx: Context) -> s
     return None
 
 
-async def _make(replica_set: ReplicaSet, count: int, ctx: Context) -> str | None:
+async def _make(replica_set: AnySet, count: int, ctx: Context) -> str | None:
     """Make Pods: one, then two, then four at once and so on, so that what fails for all of them fails seldom."""
     template = replica_set.spec.template
     if template is None:
@@ -104,7 +128,7 @@ def _is_ending(error: ApiError) -> bool:
     return isinstance(error, Forbidden) and any(one.get("reason") == "NamespaceTerminating" for one in error.causes)
 
 
-async def _delete(replica_set: ReplicaSet, pods: list[Pod], count: int, ctx: Context) -> str | None:
+async def _delete(replica_set: AnySet, pods: list[Pod], count: int, ctx: Context) -> str | None:
     """Delete the Pods that can be missed most easily."""
     chosen = pods
     if count < len(pods):
@@ -130,18 +154,18 @@ async def _all_of(work: Sequence[Callable[[], Awaitable[str | None]]]) -> str | 
     return next((one for one in said if one is not None), None)
 
 
-async def _related(replica_set: ReplicaSet, ctx: Context) -> list[Pod]:
+async def _related(replica_set: AnySet, ctx: Context) -> list[Pod]:
     """Return the Pods of all sets that the same controller has, so that its Pods stay spread over nodes."""
     owner = controller_of(replica_set)
     if owner is None:
         return []
-    sets = await ctx.list(ReplicaSet)
+    pods_of = ctx.running.children_index(kind_from(Pod))
+    sets = await ctx.list(type(replica_set))
     siblings = [one for one in sets if (found := controller_of(one)) is not None and found.uid == owner.uid]
-    finds = [matcher(one.spec.selector) for one in siblings]
-    return [pod for pod in await ctx.list(Pod) if any(find(pod.metadata.labels) for find in finds)]
+    return [pod for one in siblings for pod in pods_of(one.metadata.uid)] if pods_of is not None else []
 
 
-def _tell(replica_set: ReplicaSet, pods: list[Pod], going: int, ctx: Context) -> None:
+def _tell(replica_set: AnySet, pods: list[Pod], ctx: Context) -> None:
     status, template, now = replica_set.status, replica_set.spec.template, ctx.now()
     least = replica_set.spec.min_ready_seconds or 0
     labels = template.metadata.labels if template is not None and template.metadata is not None else {}
@@ -152,25 +176,23 @@ def _tell(replica_set: ReplicaSet, pods: list[Pod], going: int, ctx: Context) ->
     status.fully_labeled_replicas = sum(labels.items() <= pod.metadata.labels.items() for pod in pods) or None
     status.ready_replicas = len(ready) or None
     status.available_replicas = len(ready) - len(waiting) or None
-    status.terminating_replicas = going
     if waiting:
         moments = [moment for moment in (available_at(pod, least) for pod in waiting) if moment is not None]
         ctx.requeue(at=min(moments, default=now + timedelta(seconds=least)))
 
 
-def _tell_failure(replica_set: ReplicaSet, failure: str | None, too_few: bool, now: datetime) -> None:
+def _tell_failure(replica_set: AnySet, failure: str | None, too_few: bool, now: datetime) -> None:
     """State that Pods cannot be made or deleted; the first failure is told until it is over."""
-    status = replica_set.status
-    present = find_condition(status.conditions, _FAILURE)
-    if failure is None and present is not None:
-        status.conditions = [one for one in status.conditions or () if one.type != _FAILURE] or None
-    if failure is not None and present is None:
-        reason = "FailedCreate" if too_few else "FailedDelete"
-        told = ReplicaSetCondition(
-            type=_FAILURE,
-            status="True",
-            reason=reason,
-            message=failure,
-            last_transition_time=now.replace(microsecond=0),
-        )
-        status.conditions = [*(status.conditions or ()), told]
+    present = find_condition(replica_set.status.conditions, _FAILURE)
+    if (failure is None) is (present is None):
+        return
+    told = {"type": _FAILURE, "status": "True", "reason": "FailedCreate" if too_few else "FailedDelete"}
+    told |= {"message": failure or "", "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    if isinstance(replica_set, ReplicaSet):
+        made = [from_dict(ReplicaSetCondition, told)] if failure is not None else []
+        kept = [one for one in replica_set.status.conditions or () if one.type != _FAILURE]
+        replica_set.status.conditions = [*kept, *made] or None
+    else:
+        stated = [from_dict(ReplicationControllerCondition, told)] if failure is not None else []
+        others = [one for one in replica_set.status.conditions or () if one.type != _FAILURE]
+        replica_set.status.conditions = [*others, *stated] or None
