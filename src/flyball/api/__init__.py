@@ -1,9 +1,9 @@
 """What objects are: kinds as classes, their parts, their values, and the way to bytes and back.
 
-Read in this order: `naming` (attributes and JSON keys), `model` (what a field says), `values`, `quantity`, `duration`
-(Kubernetes' values), `markers` (the words of constraints), `metadata`, `conditions`, `resource` (kinds), `dynamic`
-(kinds without a class), `codec` (bytes to objects and back; `lenient` and `times` are its exceptions), `changes` (what
-to send so that nothing is lost), and at last what makes a kind known to a server: `schema` and `crd`.
+Read in this order: `naming` (attributes and JSON keys), `model` (what a field says), `values`, `quantity`, `duration`,
+`cron` (Kubernetes' values), `markers` (the words of constraints), `metadata`, `conditions`, `resource` (kinds),
+`dynamic` (kinds without a class), `codec` (bytes to objects and back; `lenient` and `times` are its exceptions),
+`changes` (what to send so that nothing is lost), and at last what makes a kind known to a server: `schema`, `crd`.
 
 Promises: decoding never fails on what a server may send. What an object does not say is not sent. Fields that a class
 does not know survive a read, a change and a write. A class that no server would take as a CRD is refused when it is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from tests.integration.controller.harness import running
@@ -20,6 +20,7 @@ from flyball.testing.cluster import Cluster
 from flyball.testing.cutting import Cut, When
 
 TEMPLATE = PodTemplateSpec(spec=PodSpec(containers=[Container(name="c", image="i")], restart_policy="Never"))
+BOTH: Final[tuple[When, ...]] = ("before", "after")
 _LOOKS = 200
 
 
@@ -27,7 +28,8 @@ class Life:
     """A Job from beginning to end: the first of its Pods fails, all others succeed."""
 
     def __init__(self, point: int = 0, when: When = "before", **spec: Any) -> None:
-        self.point, self.when, self.spec = point, when, spec
+        self.point, self.spec = point, spec
+        self.when: When = when
         self.clock = ManualClock()
         self.failed_once = False
 
@@ -95,7 +97,7 @@ async def test_each_pod_is_counted_once_wherever_the_controllers_die(spec: dict[
     acts = whole.first.acts
     assert len(acts) >= 6, acts
     for point in range(1, len(acts) + 1):
-        for when in ("before", "after"):
+        for when in BOTH:
             life = Life(point, when, **spec)
             await life.live()
             assert life.first.dead.is_set()
@@ -129,7 +131,7 @@ async def test_a_moment_has_one_job_wherever_the_controller_dies() -> None:
     assert len(names) == 3
     assert sorted(one.name or "" for one in tick.status.active or ()) == names
     for point in range(1, len(whole.acts) + 1):
-        for when in ("before", "after"):
+        for when in BOTH:
             cut, made, found, _ = await ticks(point, when)
             words = f"cut {when} act {point}: {whole.acts[point - 1]}"
             assert cut.dead.is_set(), words

@@ -6,6 +6,7 @@
     conditions     how the status says what has become of a Job
     pods           how Pods are made, and which of them have failed
     claims         whose Pod it is
+    hands          how Pods are made and deleted
     controller     one look at a Job: this is where all of it comes together
 
 Promises: what is counted is remembered before it can vanish, so a crash at any point neither loses nor doubles a Pod.

@@ -3,15 +3,52 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 from flyball.k8s.batch.v1 import Job, JobCondition
 
-__all__ = ["COMPLETE", "CRITERIA_MET", "FAILED", "FAILURE_TARGET", "find", "finished", "new_condition", "state"]
+__all__ = [
+    "COMPLETE",
+    "CRITERIA_MET",
+    "FAILED",
+    "FAILURE_TARGET",
+    "End",
+    "failure",
+    "find",
+    "finished",
+    "new_condition",
+    "state",
+    "success",
+]
 
 COMPLETE = "Complete"
 FAILED = "Failed"
 CRITERIA_MET = "SuccessCriteriaMet"
 FAILURE_TARGET = "FailureTarget"
+
+
+class End(NamedTuple):
+    """How a Job ends: the condition that comes first, and the one that comes last."""
+
+    first: str
+    last: str
+    reason: str
+    message: str
+
+    @property
+    def succeeds(self) -> bool:
+        """Whether it is a good end."""
+        return self.last == COMPLETE
+
+
+def success(reason: str, message: str) -> End:
+    """Return the good end of a Job."""
+    return End(CRITERIA_MET, COMPLETE, reason, message)
+
+
+def failure(reason: str, message: str) -> End:
+    """Return the bad end of a Job."""
+    return End(FAILURE_TARGET, FAILED, reason, message)
 
 
 def find(job: Job, *types: str) -> JobCondition | None:

@@ -11,11 +11,11 @@ last one (`Complete`, `Failed`) comes when all Pods have ended and are counted.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from flyball.api import to_dict
 from flyball.api.changes import merge_patch
@@ -30,7 +30,16 @@ from flyball.controlplane.controllers.jobs.claims import (
     release,
     release_foreign,
 )
-from flyball.controlplane.controllers.jobs.conditions import find, finished, new_condition, state
+from flyball.controlplane.controllers.jobs.conditions import (
+    End,
+    failure,
+    find,
+    finished,
+    new_condition,
+    state,
+    success,
+)
+from flyball.controlplane.controllers.jobs.hands import Hands
 from flyball.controlplane.controllers.jobs.indexes import Indexes
 from flyball.controlplane.controllers.jobs.pauses import Memory, Remembered, Streak, ended_at, left_of_pause
 from flyball.controlplane.controllers.jobs.pods import (
@@ -96,27 +105,6 @@ def job_controllers() -> Sequence[Controller[Any]]:
     return [jobs, claims]
 
 
-class _End(NamedTuple):
-    """How a Job ends: the condition that comes first, and the one that comes last."""
-
-    first: str
-    last: str
-    reason: str
-    message: str
-
-    @property
-    def succeeds(self) -> bool:
-        return self.last == conditions.COMPLETE
-
-
-def _success(reason: str, message: str) -> _End:
-    return _End(conditions.CRITERIA_MET, conditions.COMPLETE, reason, message)
-
-
-def _failure(reason: str, message: str) -> _End:
-    return _End(conditions.FAILURE_TARGET, conditions.FAILED, reason, message)
-
-
 @dataclass
 class _Pass:
     """One look at a Job that has not ended."""
@@ -125,15 +113,15 @@ class _Pass:
     pods: list[Pod]
     ctx: Context
     known: Remembered
-    _errors: list[ApiError] = field(default_factory=list[ApiError])
     _events: list[tuple[Literal["Normal", "Warning"], str, str]] = field(
         default_factory=list[tuple[Literal["Normal", "Warning"], str, str]]
     )
 
     async def run(self) -> None:
         self._stored = to_dict(self.job.status)
+        self._hands = Hands(self.job, self.ctx)
         self._look()
-        end = self._ends_already() or self._ends_by_failure()
+        end = self._ends_already() or self._ends_byfailure()
         if self._indexed:
             end = self._look_at_indexes(end)
         if end is not None:
@@ -147,7 +135,7 @@ class _Pass:
         else:
             end = self._ends_by_number()
         await self._track(end)
-        if self._errors:
+        if self._hands.refused:
             self.ctx.requeue(after=self.known.refused())
         else:
             self.known.refusals = 0
@@ -202,28 +190,28 @@ class _Pass:
 
     # Deciding
 
-    def _ends_already(self) -> _End | None:
+    def _ends_already(self) -> End | None:
         """Return what an earlier pass has decided."""
         met = find(self.job, conditions.CRITERIA_MET)
         if met is not None:
-            return _success(met.reason or "", met.message or "")
+            return success(met.reason or "", met.message or "")
         target = find(self.job, conditions.FAILURE_TARGET)
-        return None if target is None else _failure(target.reason or "", target.message or "")
+        return None if target is None else failure(target.reason or "", target.message or "")
 
-    def _ends_by_failure(self) -> _End | None:
+    def _ends_byfailure(self) -> End | None:
         """Return why the Job fails as a whole, if it does; wake up when it would."""
         spec = self.job.spec
         for pod in self.pods if spec.pod_failure_policy is not None else ():
             message = judge_failure(spec.pod_failure_policy, pod).fails_job if has_failed(pod, self.job) else ""
             if message:
-                return _failure("PodFailurePolicy", message)
+                return failure("PodFailurePolicy", message)
         if self._failed > self._tries or self._has_restarted_too_often():
-            return _failure("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+            return failure("BackoffLimitExceeded", "Job has reached the specified backoff limit")
         start = self.job.status.start_time
         if spec.active_deadline_seconds is not None and start is not None and not spec.suspend:
             left = start + timedelta(seconds=spec.active_deadline_seconds) - self.ctx.now()
             if left <= timedelta(0):
-                return _failure("DeadlineExceeded", "Job was active longer than specified deadline")
+                return failure("DeadlineExceeded", "Job was active longer than specified deadline")
             self.ctx.requeue(after=left)
         return None
 
@@ -245,7 +233,7 @@ class _Pass:
         )
         return restarts >= max(self._tries, 1)
 
-    def _look_at_indexes(self, end: _End | None) -> _End | None:
+    def _look_at_indexes(self, end: End | None) -> End | None:
         """Find out which indexes are done, and whether that ends the Job."""
         job, status, completions = self.job, self.job.status, self._completions or 0
         self._done_before = Indexes.read(status.completed_indexes or "", below=completions)
@@ -259,7 +247,7 @@ class _Pass:
             end = end or self._ends_by_indexes(failed)
             self._find_last_of_indexes(indexes, failed)
         place = rule_of_success(job.spec.success_policy, self._done, completions) if end is None else None
-        return end if place is None else _success("SuccessPolicy", f"Matched rules at index {place}")
+        return end if place is None else success("SuccessPolicy", f"Matched rules at index {place}")
 
     def _fails_index(self, pod: Pod) -> bool:
         """Tell whether the failure of a Pod is the last that its index may have."""
@@ -269,13 +257,13 @@ class _Pass:
         tries = self.job.spec.backoff_limit_per_index or 0
         return found.action == FAIL_INDEX or (found.counts and number_in(pod, FAILURES) >= tries)
 
-    def _ends_by_indexes(self, failed: Indexes) -> _End | None:
+    def _ends_by_indexes(self, failed: Indexes) -> End | None:
         most, count = self.job.spec.max_failed_indexes, failed.count
         if most is not None and count > most:
             told = "Job has exceeded the specified maximal number of failed indexes"
-            return _failure("MaxFailedIndexesExceeded", told)
+            return failure("MaxFailedIndexesExceeded", told)
         if count and count + self._done.count >= (self._completions or 0):
-            return _failure("FailedIndexes", "Job has failed indexes")
+            return failure("FailedIndexes", "Job has failed indexes")
         return None
 
     def _find_last_of_indexes(self, indexes: Sequence[tuple[int, Pod]], failed: Indexes) -> None:
@@ -287,7 +275,7 @@ class _Pass:
                 if last is None or (_failures(last), ended_at(last)) <= (_failures(pod), ended_at(pod)):
                     self._last_of_index[index] = pod
 
-    def _ends_by_number(self) -> _End | None:
+    def _ends_by_number(self) -> End | None:
         """Tell whether enough Pods have succeeded."""
         if self._completions is None:
             enough = self._succeeded > 0
@@ -295,7 +283,7 @@ class _Pass:
             enough = self._succeeded >= self._completions
         if not enough or self._running:
             return None
-        return _success("CompletionsReached", "Reached expected number of succeeded pods")
+        return success("CompletionsReached", "Reached expected number of succeeded pods")
 
     def _tell_suspended(self) -> None:
         """State whether the Job is suspended; its time begins anew when it is resumed."""
@@ -337,7 +325,7 @@ class _Pass:
         if left:
             self.ctx.requeue(after=left)
             return
-        await self._make([self._new_pod(index) for index in indexes])
+        self._running += await self._hands.make([self._new_pod(index) for index in indexes])
 
     def _free_indexes(self, count: int) -> tuple[list[int | None], float]:
         """Choose indexes to begin with; when all of them have to pause: how long the shortest pause is."""
@@ -370,19 +358,6 @@ class _Pass:
         counts = judge_failure(self.job.spec.pod_failure_policy, last).counts
         return number_in(last, FAILURES) + counts, number_in(last, IGNORED_FAILURES) + (not counts)
 
-    async def _make(self, pods: list[Pod]) -> None:
-        """Make Pods, one at first and twice as many each time, so that a refusal that hits all is not met by all."""
-        size = 1
-        while pods and not self._errors:
-            some, pods = pods[:size], pods[size:]
-            made = await asyncio.gather(*(self._try("create", self._create(pod)) for pod in some))
-            self._running += sum(made)
-            size *= 2
-
-    async def _create(self, pod: Pod) -> None:
-        made = await self.ctx.create(pod)
-        self.ctx.record("Normal", "SuccessfulCreate", f"Created pod: {made.metadata.name}", about=self.job)
-
     async def _give_up(self, pods: Sequence[Pod]) -> None:
         """Delete Pods that are not wanted any more: they have not failed, so they are not counted."""
         for pod in pods:
@@ -391,32 +366,15 @@ class _Pass:
 
     async def _delete(self, pods: Sequence[Pod]) -> bool:
         """Delete Pods; tell whether all of them are going."""
-        gone = await asyncio.gather(*(self._try("delete", self._delete_one(pod)) for pod in pods))
-        self._running -= sum(gone)
-        self._terminating += sum(gone)
-        self._ready -= sum(is_ready(pod) for pod, worked in zip(pods, gone, strict=True) if worked)
-        return all(gone)
-
-    async def _delete_one(self, pod: Pod) -> None:
-        await self.ctx.delete(pod)
-        self.ctx.record("Normal", "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}", about=self.job)
-
-    async def _try(self, verb: Literal["create", "delete"], attempt: Awaitable[None]) -> bool:
-        """Tell whether it worked; people are told when it did not, unless the namespace is on its way out."""
-        try:
-            await attempt
-        except ApiError as error:
-            if not any(one.get("reason") == "NamespaceTerminating" for one in error.causes):
-                self._errors.append(error)
-                words = "Error creating" if verb == "create" else "Error deleting"
-                reason = "FailedCreate" if verb == "create" else "FailedDelete"
-                self.ctx.record("Warning", reason, f"{words}: {error.message}", about=self.job)
-            return False
-        return True
+        gone = await self._hands.delete(pods)
+        self._running -= len(gone)
+        self._terminating += len(gone)
+        self._ready -= sum(map(is_ready, gone))
+        return len(gone) == len(pods)
 
     # Counting
 
-    async def _track(self, end: _End | None) -> None:
+    async def _track(self, end: End | None) -> None:
         """Note Pods that have ended, release them, count them, and end the Job when nothing is left to do."""
         status = self.job.status
         status.active, status.ready, status.terminating = self._running or None, self._ready, self._terminating
@@ -450,7 +408,7 @@ class _Pass:
         status.failed = (status.failed or 0) + counted[1] or None
         status.uncounted_terminated_pods = UncountedTerminatedPods(succeeded=succeeded or None, failed=failed or None)
 
-    def _note(self, end: _End | None) -> list[Pod]:
+    def _note(self, end: End | None) -> list[Pod]:
         """Note the Pods that count; return those that need not wait any longer."""
         noted = self.job.status.uncounted_terminated_pods
         assert noted is not None
@@ -469,7 +427,7 @@ class _Pass:
         noted.succeeded, noted.failed = succeeded or None, failed or None
         return going
 
-    def _may_go(self, pod: Pod, end: _End | None) -> bool:
+    def _may_go(self, pod: Pod, end: End | None) -> bool:
         """Tell whether nothing depends on a Pod any more, once it is noted."""
         if self.job.metadata.deletion_timestamp is not None or end is not None or phase_of(pod) == "Succeeded":
             return True
@@ -479,7 +437,7 @@ class _Pass:
         last = self._last_of_index.get(index) if index is not None else None
         return last is None or last.metadata.uid != pod.metadata.uid
 
-    def _counts_as_failed(self, pod: Pod, end: _End | None) -> bool:
+    def _counts_as_failed(self, pod: Pod, end: End | None) -> bool:
         """Tell whether a Pod is a failure; when the Job fails, that is every one that has not succeeded."""
         failing = end is not None and not end.succeeds
         if not failing and not has_failed(pod, self.job):
@@ -492,11 +450,11 @@ class _Pass:
         try:
             await release(pod, self.ctx)
         except ApiError as error:
-            self._errors.append(error)
+            self._hands.refused.append(error)
             return False
         return True
 
-    def _finish(self, end: _End) -> None:
+    def _finish(self, end: End) -> None:
         status, noted = self.job.status, self.job.status.uncounted_terminated_pods
         if (noted is not None and (noted.succeeded or noted.failed)) or self._terminating:
             return
