@@ -41,6 +41,10 @@ def test_there_are_enough_cases_of_each_kind() -> None:
     assert {family: counts[family] for family in LEAST if counts[family] < LEAST[family]} == {}
 
 
+def test_there_are_enough_stories() -> None:
+    assert sum(case.is_story for case in CASES) >= 80
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_case_was_recorded_and_nothing_else(family: str) -> None:
     assert list(golden.read(family)) == [case.name for case in CASES if case.family == family]

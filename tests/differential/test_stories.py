@@ -12,6 +12,7 @@ CASES = [case for case in load() if case.is_story]
 STATES = report.read_states()
 
 
+@pytest.mark.capability("N2")
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 def test_the_story_is_what_the_state_says(case: Case) -> None:
     state = report.state_of(case, STATES)

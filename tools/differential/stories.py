@@ -67,7 +67,7 @@ KINDS: Final = {
 REST_SECONDS: Final = 1.5
 LOOK_SECONDS: Final = 0.15
 PATIENCE_SECONDS: Final = 30.0
-PLAYERS: Final = 6
+PLAYERS: Final = 8
 NOT_IN_TITLES: Final = ("with", "metadata", "until", "body", "unsaid")
 NODES: Final[dict[str, dict[str, str]]] = {
     "node-1": {},
