@@ -190,7 +190,8 @@ async def test_the_matrix() -> None:
         for when in ("before", "after"):
             words = f"cut {when} act {point}: {acts[point - 1]}"
             life = await lived(point, when)
-            assert life.first.dead.is_set(), words
+            # Whether two changes are told in one status or in two is a matter of time: a life may have one act less.
+            assert life.first.dead.is_set() or len(life.first.acts) == point - 1 == len(acts) - 1, words
             assert life.peak == whole.peak, words
             assert life.launched == 1, words
             assert life.cloud.instances == {}, words
