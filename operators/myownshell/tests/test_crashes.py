@@ -28,19 +28,19 @@ scenario = pytest.mark.scenario
 
 @scenario("myownshell-7")
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_7_half_way_crash(bare: World, when: When) -> None:
-    async with bare.operator():
-        await bare.begun()
+async def test_7_half_way_crash(world: World, when: When) -> None:
+    async with world.operator():
+        await world.begun()
     process = Process(1, when)
-    await bare.change(MyOwnShell, size=5)
-    async with bare.operator(process=process):
-        await bare.until(lambda: _done(process.dead.is_set()))
-    assert process.writes == [f"PATCH /apps/v1/namespaces/default/deployments/{NAME}"]
-    assert ((await bare.settings()).data or {})["replicas"] == "3"
-    async with bare.operator():
-        await bare.replicas(5)
-        await bare.noted(5)
-        assert await bare.warnings() == []
+    await world.change(MyOwnShell, size=5)
+    async with world.operator(process=process):
+        await world.until(lambda: _done(process.dead.is_set()))
+    assert process.writes == [f"PATCH /apps/v1/namespaces/{world.namespace}/deployments/{NAME}"]
+    assert ((await world.settings()).data or {})["replicas"] == "3"
+    async with world.operator():
+        await world.replicas(5)
+        await world.noted(5)
+        assert await world.warnings() == []
 
 
 async def _done(value: bool) -> bool:
