@@ -204,6 +204,8 @@ def _processes(wishes: _Wishes, port: int) -> Processes | None:
         if wishes.image or wishes.images or wishes.allow_host_path:
             raise ConfigError("--image, --images and --allow-host-path are for Pods that are run: add --pods=process")
         return None
+    if os.name != "posix":
+        return None  # which is refused with better words where it would be used
     if wishes.allow_remote:
         raise ConfigError(
             "--pods=process with --allow-remote: whoever reaches the cluster could run commands here as you; "

@@ -7,11 +7,12 @@ after that: of the last status that was seen, of events. `isolated`: it needs na
 the machine.
 
 In these, maps hold what must be there, lists of things with a name or type hold some of them, a text that begins with
-`~` is a regular expression for the whole value, and null means that nothing is there.
+`~` is a regular expression for the whole value, and null means that nothing is there. `"@N"` is a text of N letters.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +45,11 @@ class Case:
 
 
 def cases() -> list[Case]:
-    return [Case(**one) for path in sorted(FOLDER.glob("*.yaml")) for one in yaml.safe_load(path.read_text())]
+    return [Case(**one) for path in sorted(FOLDER.glob("*.yaml")) for one in yaml.safe_load(_with_long_texts(path))]
+
+
+def _with_long_texts(path: Path) -> str:
+    return re.sub(r'"@(\d+)"', lambda found: json.dumps("x" * int(found[1])), path.read_text())
 
 
 def differences(wanted: Any, found: Any, where: str = "") -> list[str]:

@@ -50,8 +50,17 @@ def running(mark: str) -> list[int]:
     return found
 
 
-def folders() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob("flyball-pods-*"))
+def folders(place: Path) -> list[Path]:
+    return list(place.glob("flyball-pods-*"))
+
+
+@pytest.fixture(autouse=True)
+def place(monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    """Where temporary folders are made: other tests make some at the same time. Its path is short, for socket files."""
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
 
 
 async def phase(client: Any, name: str, *wanted: str) -> Pod:
@@ -89,14 +98,16 @@ SCRIPT = "sleep 1000 & setsid sleep 1000 & (trap '' TERM HUP; while :; do sleep 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-async def test_nothing_is_left_of_a_server_that_ends(tmp_path: Path, number: signal.Signals) -> None:
+async def test_nothing_is_left_of_a_server_that_ends(tmp_path: Path, place: Path, number: signal.Signals) -> None:
     mark = uuid4().hex
     with up(tmp_path) as (process, client):
         client.create(pod("work", "sh", "-c", SCRIPT, container={"env": [{"name": "MARK", "value": mark}]}))
         await soon(lambda: len(running(mark)) >= 4)
+        assert len(folders(place)) == 1
         process.send_signal(number)
         process.wait(60)
         await soon(lambda: not running(mark))
+        await soon(lambda: not folders(place))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
@@ -154,10 +165,9 @@ async def test_pods_of_an_earlier_life_have_failed(tmp_path: Path) -> None:
         await eventually(lambda: len(client.list(Pod)), lambda left: left == 1, timeout=PATIENCE)
 
 
-async def test_files_go_with_the_pod_and_the_cluster() -> None:
-    before = folders()
+async def test_files_go_with_the_pod_and_the_cluster(place: Path) -> None:
     async with Cluster(workloads=True, pods="process") as cluster:
-        (folder,) = folders() - before
+        (folder,) = folders(place)
         assert folder.stat().st_mode & 0o777 == 0o700
         await cluster.client.create(pod("work", "true"))
         done = await phase(cluster.client, "work", "Succeeded")
@@ -166,10 +176,10 @@ async def test_files_go_with_the_pod_and_the_cluster() -> None:
         assert not (kept / "volumes").exists()
         await cluster.client.delete(Pod, "work", namespace="default")
         await soon(lambda: not kept.exists())
-    assert folders() == before
+    assert not folders(place)
 
 
-async def test_a_flood_of_output_takes_bounded_room() -> None:
+async def test_a_flood_of_output_takes_bounded_room(place: Path) -> None:
     bounds = Bounds(size=64 * 1024, files=2)
     async with Cluster(workloads=True, pods="process", processes=Processes(limits=Limits(logs=bounds))) as cluster:
         flood = "head -c 20000000 /dev/zero | tr '\\0' 'x' | fold -w 99; echo; echo the end"
@@ -180,7 +190,7 @@ async def test_a_flood_of_output_takes_bounded_room() -> None:
         told = b"".join([part async for part in kubelet.logs(to_dict(done), LogOptions("main"))])
         assert told.endswith(b"the end\n")
         assert 64 * 1024 * 0.5 < len(told) < 2 * 64 * 1024
-        (folder,) = [one for one in folders() if list(one.glob(f"*/pods/{done.metadata.uid}"))]
+        (folder,) = folders(place)
         assert sum(file.stat().st_size for file in folder.rglob("*.log*")) <= 2 * 64 * 1024
 
 

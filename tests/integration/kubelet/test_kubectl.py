@@ -10,9 +10,14 @@ import select
 import struct
 import subprocess
 import termios
+from typing import Any
 
+import pytest
 from tests.integration.kubelet.conftest import Kubectl
 
+from flyball.api import to_dict
+from flyball.controlplane.apiserver.kubelets import Connection, Kubelet, KubeletRefusal
+from flyball.k8s.core.v1 import Pod
 from flyball.testing import eventually
 
 STEPS = "echo one; echo two >&2; echo three"
@@ -121,3 +126,35 @@ def test_attach(kubectl: Kubectl) -> None:
 def test_run_and_remove(kubectl: Kubectl) -> None:
     told = kubectl("run", "once", "--image=busybox", "--rm", "-i", "-q", "--restart=Never", "--", "echo", "hello")
     assert told.startswith("hello\n")
+
+
+def test_a_port(kubectl: Kubectl) -> None:
+    echo = (
+        "import os, socket; s = socket.create_server((os.environ['IP'], 18090)); c, _ = s.accept(); c.send(c.recv(99))"
+    )
+    address = {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    kubectl.pod("work", "python", "-c", echo, image="python", restartPolicy="Never", container={"env": [address]})
+
+    async def talk() -> list[bytes]:
+        cluster = kubectl.cluster
+        kubelet = cluster.embedded.server.kubelets.of("node-1")
+        assert kubelet is not None
+        pod = to_dict(await cluster.client.get(Pod, "work", namespace="default"))
+        with pytest.raises(KubeletRefusal, match="18091: connect: connection refused"):
+            await kubelet.connect(pod, 18091)
+        connection = await eventually(lambda: reached(kubelet, pod), timeout=60)
+        assert connection is not None
+        await connection.write(b"hello")
+        answers = [await connection.read(), await connection.read()]
+        await connection.finish()
+        await connection.close()
+        return answers
+
+    assert kubectl.cluster.run(talk()) == [b"hello", b""]
+
+
+async def reached(kubelet: Kubelet, pod: Any) -> Connection | None:
+    try:
+        return await kubelet.connect(pod, 18090)
+    except KubeletRefusal:
+        return None

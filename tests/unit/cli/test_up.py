@@ -141,7 +141,10 @@ def test_controllers_are_chosen_as_kube_controller_manager_takes_them(tmp_path: 
 @pytest.mark.parametrize(
     ("wishes", "told"),
     [
-        (("--controllers", "*,-jobs"), "there is no controller jobs; there are deployment-controller,"),
+        (
+            ("--controllers", "*,-jobs"),
+            "there is no controller jobs; there are cronjob-controller, deployment-controller,",
+        ),
         (("--pods", "docker"), "'docker' is not one of 'simulate', 'process', 'none'"),
         (("--speed", "0"), "'--speed'"),
         (("--nodes", "-1"), "'--nodes'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, get_args
@@ -41,6 +42,8 @@ def fleet_for(
     if pods == "none":
         return None
     if pods == "process":
+        if os.name != "posix":
+            raise ConfigError("Pods as processes need Linux or macOS; let them be simulated: --pods=simulate")
         from flyball.controlplane.kubelet.process import processes
 
         return processes(nodes=nodes, options=options)

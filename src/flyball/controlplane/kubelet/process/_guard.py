@@ -12,6 +12,8 @@ It answers with lines of JSON: {"hello": WHAT ISOLATION WORKS} once, then {"id":
 "refused", "step": WHERE, "message": WHY} and {"id": ID, "is": "ended", "code": N, "oom": BOOL}. A `spec` is a file that
 is removed once it was read; `launching` says what is in it.
 
+The folder that it works in goes with it: there are Secrets of Pods in it.
+
 Who watches whom. This program ends everything when its socket is closed, which the kernel does for a kubelet that is
 killed. Each container has an init process, which ends everything in it when its control pipe is closed, which the
 kernel does when this program is killed. With namespaces the init is the first process of a PID namespace, so nothing in
@@ -24,6 +26,7 @@ import array
 import contextlib
 import errno
 import fcntl
+import gc
 import json
 import os
 import resource
@@ -444,9 +447,13 @@ def main() -> None:
     for name in _SIGNALS_TO_IGNORE:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     os.setsid()
+    gc.disable()  # children share the memory of what nobody touches
     with socket.socket(fileno=int(sys.argv[1])) as kubelet:
         os.set_inheritable(kubelet.fileno(), False)
         Guard(kubelet, sys.argv[2]).run()
+    import shutil  # not needed before
+
+    shutil.rmtree(sys.argv[2], ignore_errors=True)
 
 
 if __name__ == "__main__":

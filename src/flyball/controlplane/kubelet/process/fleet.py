@@ -20,7 +20,7 @@ from flyball.controlplane.kubelet.fleet import Fleet, MakeFleet, Setting
 from flyball.controlplane.kubelet.process.environment import Surroundings
 from flyball.controlplane.kubelet.process.guarding import Guard
 from flyball.controlplane.kubelet.process.images import Images
-from flyball.controlplane.kubelet.process.kubelet import ProcessKubelet
+from flyball.controlplane.kubelet.process.kubelet import ProcessKubelet, following
 from flyball.controlplane.kubelet.process.lookup import Address, Lookup
 from flyball.controlplane.kubelet.process.node import Limits, Node
 from flyball.errors import AlreadyExists, ConfigError
@@ -47,8 +47,6 @@ class Processes:
 
 def processes(*, nodes: int = 1, options: Processes | None = None) -> MakeFleet:
     """Return what makes so many nodes whose Pods are processes of this machine. Raises ConfigError."""
-    if os.name != "posix":
-        raise ConfigError("Pods as processes need Linux or macOS; let them be simulated: --pods=simulate")
     if nodes < 0:
         raise ConfigError(f"{nodes} nodes: a cluster has none or more")
     return lambda setting: ProcessFleet(setting, nodes, options or Processes())
@@ -73,8 +71,8 @@ class ProcessFleet:
 
     @property
     def controllers(self) -> Sequence[Controller[Any]]:
-        """A kubelet for each node."""
-        return [kubelet.controller for kubelet in self._kubelets.values()]
+        """One for all kubelets."""
+        return [following(self._kubelets.values())]
 
     async def start(self) -> None:
         """Make the nodes, and start the guard."""

@@ -161,7 +161,7 @@ class Guard:
         if self._socket is not None:
             return
         if self._process is not None:
-            self._process.poll()  # it has ended, or is about to: another one takes its place
+            self._process.wait()  # it has closed its end, so it is about to end: another one takes its place
         (self._folder / "root").mkdir(parents=True, exist_ok=True)
         self._loop = asyncio.get_running_loop()
         self._isolation = self._loop.create_future()

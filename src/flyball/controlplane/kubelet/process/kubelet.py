@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, Final
 
 from flyball.api import to_dict
@@ -22,12 +22,26 @@ from flyball.controlplane.kubelet.process.status import CONDITIONS, time_of
 from flyball.errors import Conflict, NotFound
 from flyball.k8s.core.v1 import Pod
 
-__all__ = ["ProcessKubelet"]
+__all__ = ["ProcessKubelet", "following"]
 
 _log = logging.getLogger("flyball.kubelet")
 
 _LOST: Final = 137
 _LOST_MESSAGE: Final = "The container could not be located when the pod was terminated"
+
+
+def following(kubelets: Iterable[ProcessKubelet]) -> Controller[Pod]:
+    """Make what wakes the kubelets."""
+    known = list(kubelets)
+
+    @controller(Pod, name="kubelet", raw=True, predicates=[everything], error_condition=None, max_concurrent=20)
+    async def follow(request: Request, ctx: Context) -> None:
+        """Take note of one Pod as it is now."""
+        pod = await ctx.get(Pod, request.name)
+        for kubelet in known:
+            await kubelet.follow((request.namespace or "", request.name), pod)
+
+    return follow
 
 
 class ProcessKubelet:
@@ -42,19 +56,8 @@ class ProcessKubelet:
         self._node = node
         self._lives: dict[tuple[str, str], Life] = {}
 
-    @property
-    def controller(self) -> Controller[Pod]:
-        """What wakes the kubelet."""
-        name = f"kubelet-{self._node.name}"
-
-        @controller(Pod, name=name, raw=True, predicates=[everything], error_condition=None, max_concurrent=20)
-        async def follow(request: Request, ctx: Context) -> None:
-            """Take note of one Pod as it is now."""
-            await self._follow((request.namespace or "", request.name), await ctx.get(Pod, request.name))
-
-        return follow
-
-    async def _follow(self, key: tuple[str, str], pod: Pod | None) -> None:
+    async def follow(self, key: tuple[str, str], pod: Pod | None) -> None:
+        """Take note of what has a name and namespace now; also of what is none of this node's business."""
         life = self._lives.get(key)
         if life is not None and (pod is None or pod.metadata.uid != life.pod.metadata.uid):
             await self._forget(key, life)

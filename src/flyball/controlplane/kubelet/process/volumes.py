@@ -50,8 +50,13 @@ class Volumes:
             place.chmod(0o777)
             return place
         for path, (content, mode) in (await self._files(volume)).items():
-            _write(place, path, content, mode)
+            _write(place, path, content, mode, self._group())
         return place
+
+    def _group(self) -> int | None:
+        """The group that shall be able to read what a Pod gets, where we can give something to a group."""
+        context = self._pod.spec.security_context
+        return context.fs_group if context is not None and os.geteuid() == 0 else None
 
     def _host_path(self, source: HostPathVolumeSource) -> Path:
         path = Path(os.path.realpath(source.path))
@@ -151,13 +156,16 @@ def _items(
     return files
 
 
-def _write(place: Path, path: str, content: bytes, mode: int) -> None:
+def _write(place: Path, path: str, content: bytes, mode: int, group: int | None) -> None:
     target = _inside(place, path)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
+    if group is not None:
+        os.chown(target, -1, group)
+        mode |= 0o440
     target.chmod(mode & 0o777)
 
 
