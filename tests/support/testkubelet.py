@@ -311,6 +311,6 @@ async def start_pod(
         for one in (names if known is None else known)
     ]
     phase = "Running" if "running" in shown else "Pending"
-    conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": now}]
+    conditions = [{"type": one, "status": "True", "lastTransitionTime": now} for one in ("Ready", "ContainersReady")]
     status = {"phase": phase, "startTime": now, "conditions": conditions, "containerStatuses": statuses}
     await client.patch(ref(PodKind, name, namespace="default"), MergePatch({"status": status}), subresource="status")

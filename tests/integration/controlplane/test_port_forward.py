@@ -287,11 +287,13 @@ async def url(cluster: Cluster) -> AsyncIterator[str]:
     await door.close()
 
 
-async def test_channels_byte_by_byte(url: str, kubelet: Kubelet) -> None:
+@pytest.mark.parametrize("protocols", [["v4.channel.k8s.io"], []])
+async def test_channels_byte_by_byte(url: str, kubelet: Kubelet, protocols: list[str]) -> None:
     async with listening(echo) as port, aiohttp.ClientSession() as session:
         closed = await unused_port()
         path = f"{url}?ports={port}&ports={closed}"
-        async with session.ws_connect(path, protocols=["v4.channel.k8s.io"]) as found:
+        async with session.ws_connect(path, protocols=protocols) as found:
+            assert found.protocol == (protocols or [None])[0]
             heads = [await found.receive_bytes() for _ in range(4)]
             first, second = port.to_bytes(2, "little"), closed.to_bytes(2, "little")
             assert heads == [b"\0" + first, b"\1" + first, b"\2" + second, b"\3" + second]

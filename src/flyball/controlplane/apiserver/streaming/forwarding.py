@@ -42,7 +42,7 @@ async def forward(server: ApiServer, request: Request, target: Target) -> Answer
     def talk(socket: WebSocket) -> Awaitable[None]:
         return _Tunnelled(place).carry(socket) if socket.protocol == TUNNEL else _channels(place, wanted, socket)
 
-    answer = upgraded(request, (TUNNEL, CHANNELS), talk)
+    answer = upgraded(request, (TUNNEL, CHANNELS), talk, unnamed=CHANNELS)
     if answer.upgrade is not None and answer.upgrade.protocol == CHANNELS:
         if not wanted:
             raise bad_request('query parameter "ports" is required: one value for each port')

@@ -11,8 +11,13 @@ from flyball.framing import WebSocket
 __all__ = ["upgraded"]
 
 
-def upgraded(request: Request, protocols: Sequence[str], talk: Callable[[WebSocket], Awaitable[None]]) -> Answer:
-    """Answer a request for a WebSocket in the first of its subprotocols that is known here. Raises BadRequest."""
+def upgraded(
+    request: Request, protocols: Sequence[str], talk: Callable[[WebSocket], Awaitable[None]], *, unnamed: str = ""
+) -> Answer:
+    """Answer a request for a WebSocket in the first of its subprotocols that is known here. Raises BadRequest.
+
+    `unnamed` is what clients mean who name no subprotocol.
+    """
     wanted = request.headers.get("upgrade", "").strip().lower()
     if not wanted or "upgrade" not in _tokens(request.headers.get("connection", "")):
         raise bad_request("Upgrade request required")
@@ -21,7 +26,7 @@ def upgraded(request: Request, protocols: Sequence[str], talk: Callable[[WebSock
         raise bad_request(f"{told} (kubectl does so from 1.31 on)")
     if request.method != "GET":
         raise StatusError(405, "MethodNotAllowed", "a websocket is asked for by GET", {})
-    offered = _tokens(request.headers.get("sec-websocket-protocol", ""))
+    offered = _tokens(request.headers.get("sec-websocket-protocol", unnamed))
     chosen = next((protocol for protocol in offered if protocol in (one.lower() for one in protocols)), None)
     if chosen is None:
         asked = ", ".join(offered) or "none"
