@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from flyball.api import find_condition
 from flyball.client import Client, MergePatch, ref
 from flyball.clock import ManualClock
 from flyball.k8s.apps.v1 import (
@@ -103,6 +104,12 @@ class Box:
                 and one.status.current_revision == one.status.update_revision
             ),
         )
+
+
+def scheduled(pod: Pod) -> str | None:
+    """What the scheduler says of a Pod."""
+    found = find_condition(pod.status.conditions, "PodScheduled")
+    return found.message if found is not None else None
 
 
 def going(pod: Pod) -> bool:
@@ -314,6 +321,10 @@ class TestClaims:
             (volume,) = (volume for volume in pods["web-1"].spec.volumes or () if volume.name == "data")
             assert volume.persistent_volume_claim is not None
             assert volume.persistent_volume_claim.claim_name == "data-web-1"
+            refused = await one.until(one.pods, lambda pods: all(scheduled(pod) is not None for pod in pods.values()))
+            assert {pod.status.phase for pod in refused.values()} == {"Pending"}
+            for pod in refused.values():
+                assert "pod has unbound immediate PersistentVolumeClaims" in (scheduled(pod) or "")
             told = [message for _, message in await one.told()]
             assert "Create Claim data-web-0 Pod web-0 in StatefulSet web success" in told
             await one.client.delete(StatefulSet, "web", namespace="default")
