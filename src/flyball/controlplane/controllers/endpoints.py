@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
-from flyball.api import to_dict
 from flyball.cache.events import CacheEvent
 from flyball.controller import Context, Controller, Request, Watches, controller
 from flyball.controller.predicates import Predicate, resource_version_changed
@@ -225,13 +224,9 @@ def _is_told(present: Endpoints, service: Service, subsets: list[EndpointSubset]
     own = {name: text for name, text in present.metadata.labels.items() if name not in (HEADLESS, _MANAGED_BY)}
     number = sum(len(one.addresses or ()) + len(one.not_ready_addresses or ()) for one in present.subsets or ())
     return (
-        _plain(repacked(present.subsets or ())) == _plain(subsets)
+        repacked(present.subsets or ()) == subsets
         and present.metadata.labels.get(_MANAGED_BY) == _NAME
         and own == service.metadata.labels
         and number <= MOST_ADDRESSES
         and _OVER_CAPACITY not in present.metadata.annotations
     )
-
-
-def _plain(subsets: list[EndpointSubset]) -> list[dict[str, Any]]:
-    return [to_dict(one) for one in subsets]

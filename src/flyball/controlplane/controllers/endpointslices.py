@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from flyball.api import to_dict
 from flyball.controller import Context, Controller, Owns, Watches, controller
 from flyball.controller.predicates import resource_version_changed
 from flyball.controlplane.controllers.backends import (
@@ -268,7 +267,7 @@ class Slices:
                 differs = True
                 continue
             kept.append(wanted)
-            differs = differs or to_dict(wanted) != to_dict(endpoint)
+            differs = differs or wanted != endpoint
         return kept, differs
 
     def _with_room(self, slices: list[EndpointSlice], number: int) -> EndpointSlice | None:
