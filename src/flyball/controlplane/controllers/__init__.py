@@ -13,6 +13,7 @@ and the controllers of workloads, which are ordinary Flyball code:
     replicasets, deployments, jobs, statefulsets    they make Pods; what happens to a Pod is its kubelet's business
     revisions, claims                   what a StatefulSet's Pods were made from, and the storage they ask for
     endpoints, endpointslices           where the Pods of a Service are reached
+    mirroring                           slices for Endpoints that somebody writes himself
     backends                            what they both ask about Services and Pods
     protection      claims and volumes do not go while they are used
     pods            what they all ask about Pods

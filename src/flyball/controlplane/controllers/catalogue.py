@@ -20,6 +20,7 @@ from flyball.controlplane.controllers.deployments import deployments
 from flyball.controlplane.controllers.endpoints import endpoints
 from flyball.controlplane.controllers.endpointslices import endpointslices
 from flyball.controlplane.controllers.jobs import job_controllers
+from flyball.controlplane.controllers.mirroring import mirrored
 from flyball.controlplane.controllers.protection import claims, volumes
 from flyball.controlplane.controllers.replicasets import replicasets, replicationcontrollers
 from flyball.controlplane.controllers.statefulsets import statefulsets
@@ -35,6 +36,7 @@ CATALOGUE: Final[dict[str, Make]] = {
     "deployment-controller": lambda _: [deployments],
     "endpoints-controller": lambda _: [endpoints()],
     "endpointslice-controller": lambda _: [endpointslices()],
+    "endpointslice-mirroring-controller": lambda _: [mirrored],
     "job-controller": lambda _: job_controllers(),
     "persistentvolume-protection-controller": lambda _: [volumes],
     "persistentvolumeclaim-protection-controller": lambda _: [claims],

@@ -35,7 +35,7 @@ from flyball.errors import Forbidden
 from flyball.k8s.core.v1 import EndpointAddress, EndpointPort, Endpoints, EndpointSubset, Pod, Service
 from flyball.k8s.meta.v1 import ObjectMeta
 
-__all__ = ["MOST_ADDRESSES", "endpoints", "repacked", "truncated"]
+__all__ = ["LEADER", "MOST_ADDRESSES", "endpoints", "repacked", "truncated"]
 
 MOST_ADDRESSES: Final = 1000
 """So many addresses are told of one Service."""
@@ -43,7 +43,9 @@ MOST_ADDRESSES: Final = 1000
 _MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 _NAME: Final = "endpoint-controller"
 _OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
-_LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
+LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
+"""Marks Endpoints that tell who leads, and of no Service."""
+
 
 _Key = tuple[str, int, str, str | None]
 """Name, number, protocol and application protocol of a port."""
@@ -55,7 +57,7 @@ def _gone_or_left(event: CacheEvent) -> bool:
 
 def _same_name(endpoints: Endpoints) -> list[str]:
     """Endpoints that were deleted are made again; those that were there before may have lost their Service."""
-    return [] if _LEADER in endpoints.metadata.annotations else [endpoints.metadata.name]
+    return [] if LEADER in endpoints.metadata.annotations else [endpoints.metadata.name]
 
 
 def endpoints() -> Controller[Service]:

@@ -7,7 +7,7 @@ possible are written. A Service without endpoints has one empty slice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -45,15 +45,17 @@ from flyball.k8s.discovery.v1 import (
 )
 from flyball.k8s.meta.v1 import ObjectMeta
 
-__all__ = ["FULL", "Slices", "endpointslices"]
+__all__ = ["FULL", "MANAGED_BY", "SERVICE", "Slices", "endpointslices", "in_order"]
 
 FULL: Final = 100
 """So many endpoints are in one slice."""
 
-_SERVICE: Final = "kubernetes.io/service-name"
-_MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+SERVICE: Final = "kubernetes.io/service-name"
+MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+"""The labels that say of which Service a slice tells, and who writes it."""
+
 _NAME: Final = "endpointslice-controller.k8s.io"
-_RESERVED: Final = (_SERVICE, _MANAGED_BY, HEADLESS)
+_RESERVED: Final = (SERVICE, MANAGED_BY, HEADLESS)
 _ZONE: Final = "topology.kubernetes.io/zone"
 _CLOSE: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _AGAIN: Final = 5.0
@@ -86,7 +88,7 @@ def endpointslices() -> Controller[Service]:
             return
         pods = await pods_of(service, ctx)
         moment = times.note(ctx.request, service, pods)
-        wanted = {_SERVICE: service.metadata.name, _MANAGED_BY: _NAME}
+        wanted = {SERVICE: service.metadata.name, MANAGED_BY: _NAME}
         present = [
             one for one in await ctx.list(EndpointSlice, labels=wanted) if one.metadata.deletion_timestamp is None
         ]
@@ -148,7 +150,12 @@ def _ports(service: Service, pod: Pod) -> list[EndpointPort]:
         for port in service.spec.ports or ()
         if (number := port_of(pod, port)) is not None
     ]
-    return hash_order(found, _printed)
+    return in_order(found)
+
+
+def in_order(ports: Sequence[EndpointPort]) -> list[EndpointPort]:
+    """Return ports in upstream's order."""
+    return hash_order(ports, _printed)
 
 
 def _printed(port: EndpointPort) -> str:
@@ -310,7 +317,7 @@ class Slices:
     def _labels(self) -> dict[str, str]:
         own = {name: text for name, text in self.service.metadata.labels.items() if name not in _RESERVED}
         own |= {HEADLESS: ""} if is_headless(self.service) else {}
-        return {**own, _SERVICE: self.service.metadata.name, _MANAGED_BY: _NAME}
+        return {**own, SERVICE: self.service.metadata.name, MANAGED_BY: _NAME}
 
     def _labels_differ(self, one: EndpointSlice) -> bool:
         theirs = {name: text for name, text in one.metadata.labels.items() if name not in _RESERVED}
