@@ -196,7 +196,7 @@ def foreign(namespace: str) -> Deployment:
 
 
 @scenario("myownshell-9")
-async def test_9_a_foreign_deployment_is_left_alone(world: World) -> None:
+async def test_9_a_foreign_deployment_is_left_alone(world: World, caplog: pytest.LogCaptureFixture) -> None:
     made = await world.client.create(foreign(world.namespace))
     async with world.operator():
         await world.make()
@@ -210,6 +210,8 @@ async def test_9_a_foreign_deployment_is_left_alone(world: World) -> None:
         assert found.metadata.owner_references == []
         (warning,) = await world.until(world.warnings)
         assert warning.reason == "NameConflict"
+    assert "NameConflict" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 @scenario("myownshell-9")

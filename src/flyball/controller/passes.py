@@ -323,7 +323,7 @@ class Pass:
         elif verdict.trouble and not verdict.reason:
             log.warning("%s", error)
         else:
-            trace = error if verdict.answer == "backoff" and log.isEnabledFor(logging.ERROR) else None
+            trace = error if verdict.traceback and log.isEnabledFor(logging.ERROR) else None
             log.error("%s failed: %s: %s", self.request, verdict.reason, verdict.message, exc_info=trace)
 
 
