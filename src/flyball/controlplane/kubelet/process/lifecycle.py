@@ -33,7 +33,6 @@ from flyball.controlplane.kubelet.process.status import (
     Place,
     Role,
     Waiting,
-    phase_of,
     restarts,
     status_of,
 )
@@ -246,7 +245,8 @@ class Life:
                 known.ready = True
                 again = False
             if not again or (one.stopping and not killed):
-                self._changed()
+                if any(other.runs for other in self.containers):
+                    self._changed()  # else something follows at once, which is told together with it
                 return ending.code
             pause = pauses.after(self._node.clock.monotonic() - begun)
             if pause:
@@ -556,11 +556,6 @@ class Life:
         known = [one.known for one in self.containers]
         verdict = self._verdict if self.finished else None
         return status_of(self.pod, known, place, self._node.clock.now(), ended=self.finished, verdict=verdict)
-
-    @property
-    def phase(self) -> str:
-        """The phase as it is now."""
-        return phase_of(self.pod, [one.known for one in self.containers], ended=self.finished)
 
     async def _write_status(self) -> None:
         while True:

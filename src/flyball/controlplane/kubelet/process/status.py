@@ -83,28 +83,14 @@ def restarts(container: Container, pod: Pod, code: int) -> bool:
     return policy == "Always" or (policy == "OnFailure" and code != 0)
 
 
-def phase_of(pod: Pod, containers: Sequence[Known], *, ended: bool) -> str:
-    """Return the phase; `ended`: nothing runs any more, and nothing will."""
-    inits = [one for one in containers if one.role == "init"]
-    sidecars = [one for one in containers if one.role == "sidecar"]
+def phase_of(containers: Sequence[Known], *, ended: bool) -> str:
+    """Return the phase; `ended`: nothing runs any more, and nothing will. Only then a Pod has succeeded or failed."""
     apps = [one for one in containers if one.role == "app"]
-    failed = [one for one in inits if _code(one) not in (None, 0)]
-    if any(not restarts(one.spec, pod, _code(one) or 0) for one in failed) or (failed and ended):
-        return "Failed"
-    began = any(_began(one) for one in apps)
-    if failed or (not began and any(not one.initialized for one in (*inits, *sidecars))):
-        return "Failed" if ended else "Pending"
-    running = [one for one in (*apps, *sidecars) if one.running_since is not None]
-    stopped = [one for one in apps if one.running_since is None and (one.ending or one.last)]
-    if any(one.running_since is None and one.ending is None and one.last is None for one in apps):
-        return "Failed" if ended else "Pending"
-    if running and not ended:
-        return "Running"
-    if not stopped:
-        return "Failed" if ended else "Pending"
-    if not ended and any(restarts(one.spec, pod, _code(one) or 0) for one in stopped):
-        return "Running"
-    return "Succeeded" if all(_code(one) == 0 for one in stopped) else "Failed"
+    if ended:
+        return "Succeeded" if all(_code(one) == 0 for one in containers if one.role != "sidecar") else "Failed"
+    begun = [_began(one) for one in apps]
+    initialized = any(begun) or all(one.initialized for one in containers if one.role != "app")
+    return "Running" if all(begun) and initialized else "Pending"
 
 
 def _began(one: Known) -> bool:
@@ -136,7 +122,7 @@ def status_of(
     verdict: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the whole status; `verdict` is the reason and message of a Pod that was ended for one."""
-    phase = "Failed" if verdict is not None else phase_of(pod, containers, ended=ended)
+    phase = "Failed" if verdict is not None else phase_of(containers, ended=ended)
     status: dict[str, Any] = {
         "phase": phase,
         "conditions": _conditions(pod, containers, phase, place, now, ended=ended),
