@@ -6,6 +6,8 @@ from datetime import timedelta
 
 import pytest
 from flyball.api import to_dict
+from flyball.client import MergePatch, ref
+from flyball.k8s.batch.v1 import Job
 
 from .playing import World, was_kept
 
@@ -159,3 +161,29 @@ async def test_5_a_restart_does_not_change_the_wait(box: World) -> None:
         assert await box.numbers() == [1]
         await box.later(1)
         assert await box.numbers() == [1, 2]
+
+
+async def test_a_deadline_is_a_failure_with_its_cause(world: World) -> None:
+    """The condition tells, not the counters: no pod of it need have been counted."""
+    async with world.operator():
+        await world.create(max_retries=0, active_deadline_seconds=60)
+        job = await world.job(1)
+        assert job.spec.active_deadline_seconds == 60
+        await world.start(job, ready=0)
+        reason = "DeadlineExceeded"
+        await world.play_job(job, ("FailureTarget", reason), ("Failed", reason), active=0, ready=0)
+        status = await world.phase("Failed", attempts=1)
+        assert status.message == "attempt 1 of 1 failed: DeadlineExceeded: it is DeadlineExceeded; no retries are left"
+
+
+async def test_labels_that_somebody_has_spoilt_do_no_harm(box: World) -> None:
+    async with box.operator():
+        await box.create()
+        job = await box.job(1)
+        place = ref(Job, job.metadata.name, namespace="default")
+        await box.client.patch(place, MergePatch({"metadata": {"labels": {"jobs.example.com/attempt": "first"}}}))
+        await box.quiet()
+        await box.client.patch(place, MergePatch({"metadata": {"labels": {"jobs.example.com/hash": None}}}))
+        await box.quiet()
+        assert await box.warnings() == []
+        assert len(await box.jobs()) == 1

@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 from flyball import Done, Result, StrictWarning
+from flyball.api import to_dict
 from flyball.controller import NameConflict
 from flyball.errors import FlyballError
 from flyball.fsm.run import guard
 from flyball.fsm.testing import EventLog
 from flyball.k8s.batch.v1 import Job
-from flyball.k8s.core.v1 import EnvVar, Pod, ResourceRequirements
+from flyball.k8s.core.v1 import EnvVar, LocalObjectReference, Pod, ResourceRequirements
 
 from simplejob.api import SimpleJob
 from simplejob.controller.attempts import new_attempt, template_hash
@@ -406,3 +407,23 @@ def test_what_is_no_part_of_the_template_does_not_change_the_hash() -> None:
     again = simplejob()
     again.metadata.uid = "uid-2"
     assert template_hash(again) != plain
+
+
+def test_what_is_copied_to_the_pod() -> None:
+    made = new_attempt(
+        simplejob(
+            env=[EnvVar(name="A", value="b")],
+            resources=ResourceRequirements(requests={"cpu": "100m"}),
+            service_account_name="worker",
+            image_pull_policy="Always",
+            image_pull_secrets=[LocalObjectReference(name="pull")],
+        ),
+        1,
+    )
+    pod = to_dict(made)["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["env"] == [{"name": "A", "value": "b"}]
+    assert container["resources"] == {"requests": {"cpu": "100m"}}
+    assert container["imagePullPolicy"] == "Always"
+    assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("worker", True)
+    assert pod["imagePullSecrets"] == [{"name": "pull"}]

@@ -25,6 +25,7 @@ from flyball.client.kinds import Kind
 from flyball.client.selectors import FieldQuery, LabelQuery
 from flyball.controller.request import Request
 from flyball.controller.workspace import SyncWorkspace
+from flyball.errors import FlyballError
 
 if TYPE_CHECKING:
     from flyball.controller.context import Context
@@ -117,6 +118,22 @@ class SyncContext:
         """The time of day."""
         return self._ctx.now()
 
+    def count(self, name: str, value: float = 1.0, /, **labels: str) -> None:
+        """Add to a number of the operator's own."""
+        self._ctx.count(name, value, **labels)
+
+    def observe(self, name: str, value: float, /, **labels: str) -> None:
+        """One more observation."""
+        self._ctx.observe(name, value, **labels)
+
+    def measure(self, name: str, value: float) -> None:
+        """A number about the pass's object."""
+        self._loop.call_soon_threadsafe(self._ctx.measure, name, value)
+
+    def load(self, kind: type[R]) -> R | None:
+        """The pass's own object, for a raw reconciler."""
+        return self._wait(self._ctx.load(kind))
+
     def get(self, kind: _AnyKind[R], name: str, namespace: str | None = None) -> R | None:
         """An object from the cache."""
         return self._wait(self._ctx.get(cast("type[R]", kind), name, namespace))
@@ -169,6 +186,14 @@ class SyncContext:
     def record(self, type: EventType, reason: str, message: str, *, about: Any = None, action: str = "") -> None:
         """Tell people by an Event."""
         self._loop.call_soon_threadsafe(lambda: self._ctx.record(type, reason, message, about=about, action=action))
+
+    def report(self, error: FlyballError) -> None:
+        """Tell of something that is wrong; the pass does not fail."""
+        self._ctx.report(error)
+
+    def write_status(self) -> bool:
+        """Write the status now, if it differs."""
+        return self._wait(self._ctx.write_status())
 
     def requeue(self, *, after: timedelta | float | None = None, at: datetime | None = None) -> None:
         """Run again at a time, or earlier if something happens."""

@@ -16,6 +16,7 @@ from flyball.controller import (
     InvalidSpec,
     Request,
     Result,
+    SyncContext,
     Watches,
     controller,
     expect_valid,
@@ -98,6 +99,29 @@ async def test_the_status_is_written_at_once_when_asked_and_only_if_it_differs(c
         found = await eventually(lambda: get(cluster), lambda one: one.status.ready == 7)
         assert found.status.note == "first"
         assert answers == [True, False]
+
+
+async def test_a_plain_function_has_the_same_verbs(cluster: Cluster) -> None:
+    await install(cluster.client, Shop)
+    numbers = Numbers()
+
+    @controller(Shop, raw=True, owns=[ConfigMap], error_condition="Ready")
+    def reconcile(request: Request, ctx: SyncContext) -> None:
+        found = ctx.load(Shop)
+        assert found is not None
+        ctx.create(config("child"))
+        found.status.ready = len(ctx.owned(ConfigMap))
+        assert ctx.write_status()
+        ctx.report(InvalidSpec("spec.color: it is no color"))
+        ctx.count("visits_total")
+        ctx.observe("visit_seconds", 0.5)
+        ctx.measure("shop_shelves", 3)
+
+    async with running(cluster.transport, reconcile, metrics=numbers):
+        await cluster.client.create(shop())
+        found = await eventually(lambda: get(cluster), lambda one: one.status.is_false("Ready"))
+        assert found.status.ready == 1
+        await eventually(lambda: {"visits_total", "visit_seconds", "shop_shelves"} <= numbers.counts.keys())
 
 
 async def test_what_is_reported_is_told_and_does_not_fail_the_pass(cluster: Cluster) -> None:

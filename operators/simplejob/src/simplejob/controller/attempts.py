@@ -75,8 +75,9 @@ def new_attempt(simplejob: SimpleJob, number: int) -> Job:
 
 
 def number_of(job: Job) -> int:
-    """Which attempt it is, counted from 1."""
-    return int(job.metadata.labels.get(ATTEMPT, "0"))
+    """Which attempt it is, counted from 1; 0 when somebody has changed the label."""
+    label = job.metadata.labels.get(ATTEMPT, "")
+    return int(label) if label.isdecimal() else 0
 
 
 def end_of(job: Job | None) -> JobCondition | None:

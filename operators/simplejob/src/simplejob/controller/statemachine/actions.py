@@ -124,9 +124,9 @@ async def update_status(m: Machine) -> None:
     if await ctx.write_status():
         tell_what_is_new(m)
     elif end is not None and end <= ctx.now():
-        ttl = simplejob.spec.ttl_seconds_after_finished
-        m.context.recorder.record("Normal", "Expired", f"deleted {ttl} s after its end")
         await ctx.delete(simplejob, propagation="Background")
+        words = f"deleted {simplejob.spec.ttl_seconds_after_finished} s after its end"
+        m.context.recorder.record("Normal", "Expired", words, about=simplejob)
         return
     when = m.state.retry_at or end
     m.state.result = Result.at(when) if when is not None else Done
