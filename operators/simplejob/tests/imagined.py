@@ -1,14 +1,12 @@
-"""A pass over imagined Jobs: no cluster, only what the machine is told and what it does."""
+"""An imagined SimpleJob and its Jobs, for tests without a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from flyball import Context as PassContext
 from flyball.controller import owner_reference
-from flyball.fsm.testing import EventLog
+from flyball.fsm.testing import EventLog, ImaginedPass
 from flyball.k8s.batch.v1 import Job, JobCondition
 from flyball.k8s.core.v1 import ContainerState, ContainerStateRunning, ContainerStatus, Pod, PodStatus
 from flyball.k8s.meta.v1 import ObjectMeta
@@ -16,7 +14,7 @@ from flyball.k8s.meta.v1 import ObjectMeta
 from simplejob.api import SimpleJob, SimpleJobSpec
 from simplejob.controller.attempts import new_attempt
 from simplejob.controller.statemachine import SimpleJobReconciler
-from simplejob.controller.statemachine.extended_state import Context, ExtendedState
+from simplejob.controller.statemachine.extended_state import Context
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -55,71 +53,8 @@ def running_pod(of: Job) -> Pod:
     return Pod(metadata=metadata, status=PodStatus(phase="Running", container_statuses=[container]))
 
 
-class Imagined:
-    """What `ctx` is in a pass of a controller; `done` is what the machine did with it."""
-
-    def __init__(self, of: SimpleJob | None, jobs: Sequence[Job] = (), pods: Sequence[Pod] = ()) -> None:
-        self.simplejob, self.jobs, self.pods = of, list(jobs), list(pods)
-        self.done: list[str] = []
-        self.fails: dict[str, Exception] = {}
-        self.status_differs = True
-        self.numbers: dict[str, float] = {}
-        self.reported: Exception | None = None
-
-    def _do(self, words: str) -> None:
-        failure = self.fails.get(words.partition(" ")[0])
-        if failure is not None:
-            raise failure
-        self.done.append(words)
-
-    def now(self) -> datetime:
-        return NOW
-
-    async def load(self, kind: type[SimpleJob]) -> SimpleJob | None:
-        if "load" in self.fails:
-            raise self.fails["load"]
-        return self.simplejob
-
-    async def owned(self, kind: Any) -> list[Job]:
-        return self.jobs
-
-    async def list(self, kind: Any, *, labels: Any) -> Sequence[Pod]:
-        return self.pods
-
-    async def create(self, made: Job) -> Job:
-        self._do(f"create {made.metadata.name}")
-        return made
-
-    async def delete(self, obj: Any, *, propagation: str, guard: bool = False) -> None:
-        self._do(f"delete {obj.metadata.name} {propagation}{' guarded' if guard else ''}")
-
-    async def write_status(self) -> bool:
-        self._do("status")
-        return self.status_differs
-
-    def report(self, error: Exception) -> None:
-        self.reported = error
-
-    def measure(self, name: str, value: float) -> None:
-        self.numbers[name] = value
-
-    def count(self, name: str, value: float = 1.0, /, **labels: str) -> None:
-        key = f"{name}{labels or ''}"
-        self.numbers[key] = self.numbers.get(key, 0.0) + value
-
-    def observe(self, name: str, value: float, /, **labels: str) -> None:
-        self.numbers[name] = value
-
-
-def machine_of(ctx: Imagined, events: EventLog | None = None) -> SimpleJobReconciler:
+def machine_of(ctx: ImaginedPass, events: EventLog | None = None) -> SimpleJobReconciler:
     """A machine that has not run, for that pass."""
-    made = SimpleJobReconciler(Context(recorder=events or EventLog(), ctx=cast("PassContext", ctx)))
+    made = SimpleJobReconciler(Context(recorder=events or EventLog(), ctx=ctx))
     made.state.resource_name, made.state.namespace = "demo", "default"
     return made
-
-
-def loaded(ctx: Imagined) -> ExtendedState:
-    """The extended state once the SimpleJob is loaded."""
-    state = ExtendedState()
-    state.instance, state.pods = ctx.simplejob, ctx.pods
-    return state

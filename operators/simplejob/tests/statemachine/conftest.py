@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from flyball.fsm.testing import EventLog, register_marks
+from flyball.fsm.testing import EventLog, ImaginedPass, register_marks
 
 from simplejob.api import SimpleJob
 from simplejob.controller.statemachine.zz_generated_statemachine import Machine
 
-from ..imagined import Imagined, machine_of, simplejob
+from ..imagined import NOW, machine_of, simplejob
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,13 +29,13 @@ def events() -> EventLog:
 
 
 @pytest.fixture
-def ctx(sample: SimpleJob) -> Imagined:
+def ctx(sample: SimpleJob) -> ImaginedPass:
     """The pass."""
-    return Imagined(sample)
+    return ImaginedPass(sample, now=NOW)
 
 
 @pytest.fixture
-def machine(sample: SimpleJob, ctx: Imagined, events: EventLog) -> Machine:
+def machine(sample: SimpleJob, ctx: ImaginedPass, events: EventLog) -> Machine:
     """A machine that has not run, with the sample loaded."""
     one = machine_of(ctx, events)
     one.state.instance = sample

@@ -8,12 +8,12 @@ import pytest
 from flyball import Done, Result
 from flyball.controller import InvalidSpec, NameConflict
 from flyball.errors import FlyballError
-from flyball.fsm.testing import EventLog, covers_action, run_action
+from flyball.fsm.testing import EventLog, ImaginedPass, covers_action, run_action
 
 from simplejob.api import SimpleJob
 from simplejob.controller.statemachine.zz_generated_statemachine import Machine
 
-from ..imagined import NOW, Imagined, job
+from ..imagined import NOW, job
 
 
 @covers_action("Initialize")
@@ -24,7 +24,7 @@ def test_initialize(machine: Machine) -> None:
 
 
 @covers_action("LoadResource")
-def test_load_resource(machine: Machine, ctx: Imagined, sample: SimpleJob) -> None:
+def test_load_resource(machine: Machine, ctx: ImaginedPass, sample: SimpleJob) -> None:
     """The object is loaded, unless it is being deleted or gone."""
     machine.state.instance = None
     run_action(machine, "LoadResource")
@@ -32,20 +32,20 @@ def test_load_resource(machine: Machine, ctx: Imagined, sample: SimpleJob) -> No
     machine.state.instance, sample.metadata.deletion_timestamp = None, NOW
     run_action(machine, "LoadResource")
     assert machine.state.instance is None
-    ctx.simplejob = None
+    ctx.object = None
     run_action(machine, "LoadResource")
     assert machine.state.instance is None
 
 
 @covers_action("CheckJobStatus")
-def test_check_job_status(machine: Machine, ctx: Imagined, sample: SimpleJob) -> None:
+def test_check_job_status(machine: Machine, ctx: ImaginedPass, sample: SimpleJob) -> None:
     """What is due follows from the Jobs."""
-    ctx.jobs = [job(sample, 1, "Failed")]
+    ctx.children = [job(sample, 1, "Failed")]
     run_action(machine, "CheckJobStatus")
     assert machine.state.due == 2
 
 
-def test_a_spec_that_makes_no_sense(machine: Machine, ctx: Imagined, sample: SimpleJob) -> None:
+def test_a_spec_that_makes_no_sense(machine: Machine, ctx: ImaginedPass, sample: SimpleJob) -> None:
     """It is refused with the path."""
     sample.spec.command, sample.spec.max_retries = "", -1
     with pytest.raises(InvalidSpec, match=r"spec\.command.*spec\.maxRetries"):
@@ -53,18 +53,18 @@ def test_a_spec_that_makes_no_sense(machine: Machine, ctx: Imagined, sample: Sim
 
 
 @covers_action("CreateJob")
-def test_create_job(machine: Machine, ctx: Imagined, sample: SimpleJob, events: EventLog) -> None:
+def test_create_job(machine: Machine, ctx: ImaginedPass, sample: SimpleJob, events: EventLog) -> None:
     """The Job is made, counted and told."""
     machine.state.due = 1
     run_action(machine, "CreateJob")
     (made,) = ctx.done
-    assert made == f"create {sample.status.job_name}"
+    assert made == f"create Job {sample.status.job_name}"
     assert (sample.status.phase, sample.status.attempts) == ("Pending", 1)
     assert [arguments[1] for _, arguments, _ in events.calls] == ["AttemptStarted"]
 
 
 @covers_action("RetryJob")
-def test_retry_job(machine: Machine, ctx: Imagined, sample: SimpleJob) -> None:
+def test_retry_job(machine: Machine, ctx: ImaginedPass, sample: SimpleJob) -> None:
     """It waits, and deletes nothing."""
     machine.state.job = job(sample, 1, "Failed")
     machine.state.attempts = [machine.state.job]
@@ -74,11 +74,11 @@ def test_retry_job(machine: Machine, ctx: Imagined, sample: SimpleJob) -> None:
     assert (sample.status.phase, sample.status.next_retry_time) == ("Retrying", NOW + timedelta(seconds=5))
 
 
-def test_retry_job_replaces(machine: Machine, ctx: Imagined, sample: SimpleJob, events: EventLog) -> None:
+def test_retry_job_replaces(machine: Machine, ctx: ImaginedPass, sample: SimpleJob, events: EventLog) -> None:
     """An attempt that has not begun is deleted: this one, in this version, and its pod with it."""
     machine.state.job, machine.state.replace = job(sample, 1), True
     run_action(machine, "RetryJob")
-    assert ctx.done == [f"delete {machine.state.job.metadata.name} Foreground guarded"]
+    assert ctx.done == [f"delete Job {machine.state.job.metadata.name} Foreground guarded"]
     assert sample.status.phase == "Pending"
     assert [arguments[1] for _, arguments, _ in events.calls] == ["AttemptReplaced"]
 
@@ -96,16 +96,16 @@ def test_set_phase(machine: Machine, sample: SimpleJob) -> None:
 
 
 @covers_action("UpdateStatus")
-def test_update_status(machine: Machine, ctx: Imagined, sample: SimpleJob) -> None:
+def test_update_status(machine: Machine, ctx: ImaginedPass, sample: SimpleJob) -> None:
     """The status is written; if there is nothing new and the time is over, the object is deleted."""
     machine.state.outcome, sample.status.completion_time = "Complete", NOW - timedelta(seconds=30)
     sample.spec.ttl_seconds_after_finished = 30
     run_action(machine, "UpdateStatus")
-    assert ctx.done == ["status"]
+    assert ctx.done == ["write status"]
     assert machine.state.result == Result.at(NOW)
     ctx.status_differs = False
     run_action(machine, "UpdateStatus")
-    assert ctx.done == ["status", "status", "delete demo Background"]
+    assert ctx.done == ["write status", "write status", "delete SimpleJob demo Background"]
 
 
 @covers_action("HandleError")
@@ -113,7 +113,9 @@ def test_update_status(machine: Machine, ctx: Imagined, sample: SimpleJob) -> No
     ("error", "answer"),
     [(InvalidSpec("spec.image: Required value"), Done), (NameConflict("Job default/x", "nobody"), Result.after(60))],
 )
-def test_handle_error(machine: Machine, ctx: Imagined, sample: SimpleJob, error: FlyballError, answer: Result) -> None:
+def test_handle_error(
+    machine: Machine, ctx: ImaginedPass, sample: SimpleJob, error: FlyballError, answer: Result
+) -> None:
     """What only people can mend is told, and ends the pass in peace."""
     machine.state.error = error
     run_action(machine, "HandleError")
@@ -123,7 +125,7 @@ def test_handle_error(machine: Machine, ctx: Imagined, sample: SimpleJob, error:
     assert sample.status.message == str(error)
 
 
-def test_other_errors_stay(machine: Machine, ctx: Imagined) -> None:
+def test_other_errors_stay(machine: Machine, ctx: ImaginedPass) -> None:
     """The framework reports them and tries again."""
     machine.state.error = error = FlyballError("the server is away")
     run_action(machine, "HandleError")

@@ -225,7 +225,7 @@ class FileMaker:
         local = [*self._import_machine()]
         words = ["register_marks"]
         if self.api is not None:
-            words = ["EventLog", "register_marks", "sample_of"]
+            words = ["EventLog", "ImaginedPass", "register_marks", "sample_of"]
             context = import_from(f"{self.package}.extended_state", ["Context"])
             local = _sorted_imports([import_from(self.api.module, [self.api.name]), context, self._import_machine()])
         return _lines(
@@ -320,9 +320,17 @@ class FileMaker:
             "",
             "",
             "@pytest.fixture",
-            f"def machine(sample: {api.name}, events: EventLog) -> Machine:",
+            f"def ctx(sample: {api.name}) -> ImaginedPass:",
+            '    """The pass that the machine works in: what is there, and what was done."""',
+            "    return ImaginedPass(sample)",
+            "",
+            "",
+            "@pytest.fixture",
+            *_function_returning(
+                "machine", [f"sample: {api.name}", "events: EventLog", "ctx: ImaginedPass"], "Machine"
+            ),
             '    """A machine that has not run, with the sample loaded."""',
-            "    one = Machine(Context(recorder=events))",
+            "    one = Machine(Context(recorder=events, ctx=ctx))",
             "    one.state.resource_name = sample.metadata.name",
             "    one.state.namespace = sample.metadata.namespace",
             "    one.state.instance = sample",
@@ -335,8 +343,12 @@ def _sorted_imports(statements: list[list[str]]) -> list[str]:
 
 
 def _function(name: str, parameters: list[str]) -> list[str]:
-    line = f"def {name}({', '.join(parameters)}) -> None:"
-    return [line] if len(line) <= WIDTH else [f"def {name}(", *(f"    {one}," for one in parameters), ") -> None:"]
+    return _function_returning(name, parameters, "None")
+
+
+def _function_returning(name: str, parameters: list[str], answer: str) -> list[str]:
+    line = f"def {name}({', '.join(parameters)}) -> {answer}:"
+    return [line] if len(line) <= WIDTH else [f"def {name}(", *(f"    {one}," for one in parameters), f") -> {answer}:"]
 
 
 def import_from(module: str, names: Iterable[str], indent: int = 0) -> list[str]:

@@ -10,13 +10,16 @@ A generated package has tests that need nothing but this:
 - `run_action` and `ask_guard` call one function as the machine does and skip the test while it is a stub;
   `covers_action` and `covers_guard` tie a test to its function;
 - `sample_of(Kind, name)` is an object made from a kind's schema, `EventLog` a recorder of events that keeps them,
-  `cluster_or_skip(request)` the cluster of the tests.
+  `cluster_or_skip(request)` the cluster of the tests;
+- `ImaginedPass(object, children=...)` stands where a controller gives the pass: what actions read, and what they do.
 
 Reading order: `events` (what is expected), `plan` (how the ways are found), `rehearse` (how they are run),
-`marks`, `samples`.
+`marks`, `samples`, `imagined`.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from flyball.errors import FlyballError
 from flyball.fsm.model import Diagram
@@ -26,9 +29,13 @@ from flyball.fsm.testing.plan import Plan, plan
 from flyball.fsm.testing.rehearse import InjectedError, random_run, rehearse
 from flyball.fsm.testing.samples import EventLog, cluster_or_skip, install_or_skip, sample_of
 
+if TYPE_CHECKING:
+    from flyball.fsm.testing.imagined import ImaginedPass
+
 __all__ = [
     "Case",
     "EventLog",
+    "ImaginedPass",
     "InjectedError",
     "Plan",
     "Record",
@@ -47,6 +54,15 @@ __all__ = [
     "run_action",
     "sample_of",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs the controllers is imported when it is used."""
+    if name == "ImaginedPass":
+        from flyball.fsm.testing.imagined import ImaginedPass
+
+        return ImaginedPass
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def diagram_of(text: str) -> Diagram:
