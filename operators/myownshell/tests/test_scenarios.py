@@ -385,6 +385,40 @@ def wished(world: World, name: str, spec: dict[str, Any]) -> DynamicObject:
     return DynamicObject(apiVersion=api_version, kind="MyOwnShell", metadata=metadata, spec=spec)
 
 
+async def test_what_is_asked_for_is_passed_through_and_taken_back(world: World) -> None:
+    async def pod() -> PodSpec:
+        found = (await world.deployment()).spec.template.spec
+        assert found is not None
+        return found
+
+    asked = {
+        "nodeSelector": {"disk": "fast"},
+        "tolerations": [{"key": "slow", "operator": "Exists"}],
+        "serviceAccountName": "somebody",
+        "resources": {"limits": {"memory": "1Gi"}},
+        "message": "costs $5, $(HOME) 'x'",
+        "shell": "/bin/ash",
+    }
+    async with world.operator():
+        await world.begun(0)
+        before = await pod()
+        await world.change(MyOwnShell, **asked)
+        changed = await world.until(pod, lambda one: one.node_selector == {"disk": "fast"})
+        container = changed.containers[0]
+        assert (changed.service_account_name, changed.automount_service_account_token) == ("somebody", True)
+        assert [one.key for one in changed.tolerations or []] == ["slow"]
+        assert container.resources is not None
+        assert (container.resources.limits or {})["memory"] == "1Gi"
+        assert [one.value for one in container.env or []] == ["costs $$5, $$(HOME) 'x'"]
+        assert (container.command or [])[0] == "/bin/ash"
+    await world.change(MyOwnShell, **dict.fromkeys(asked))
+    async with world.operator():
+        await world.until(pod, lambda one: one.node_selector is None)
+        after = await pod()
+        assert after == before
+        assert await world.warnings() == []
+
+
 @scenario("myownshell-15")
 async def test_15_size_0(world: World) -> None:
     async with world.operator():

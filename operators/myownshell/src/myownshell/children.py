@@ -59,7 +59,7 @@ def deployment_of(shell: MyOwnShell, replicas: int, *, restricted: bool) -> Depl
         termination_grace_period_seconds=5,
         security_context=PodSecurityContext(seccomp_profile=SeccompProfile(type="RuntimeDefault")),
         automount_service_account_token=spec.service_account_name is not None,
-        service_account_name=spec.service_account_name,
+        service_account_name=spec.service_account_name or "default",
         node_selector=spec.node_selector,
         tolerations=spec.tolerations,
     )
