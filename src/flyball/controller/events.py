@@ -19,6 +19,7 @@ import hashlib
 import logging
 import os
 import socket
+import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -47,6 +48,8 @@ REFILL: Final = 300.0
 _REMEMBERED: Final = 4096
 _WAITING: Final = 1000
 _NOTE: Final = 1024
+_TURN: Final = 0.005
+"""Seconds of sending after which others get their turn, where sending never has to wait."""
 
 
 @dataclass(slots=True)
@@ -174,8 +177,12 @@ class EventRecorder:
                 await self._quietly(self._write_count(series))
 
     async def _send_all(self) -> None:
+        turn_ends = time.perf_counter() + _TURN
         while self._waiting:
             await self._quietly(self._send(self._waiting.popleft()))
+            if time.perf_counter() > turn_ends:
+                await asyncio.sleep(0)
+                turn_ends = time.perf_counter() + _TURN
 
     async def _quietly(self, sending: Any) -> None:
         try:
