@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 ROWS = Path("tools/capabilities.toml")
 PAGE = Path("docs/capabilities.md")
-FOLDERS = ("tests", "bench")
+FOLDERS = ("tests", "operators", "bench")
 PEERS = ("Go family", "kube-rs", "Java SDK")
 WORDS = {"Y": "yes", "P": "in part", "N": "no", "-": ""}
 

@@ -9,6 +9,7 @@ import pytest
 from tests.support.tutorials import ROOT, Tutorial
 
 
+@pytest.mark.capability("S10")
 def test_the_page_from_its_first_line_to_its_last(tmp_path: Path) -> None:
     with Tutorial(ROOT / "docs" / "tutorials" / "first-operator.md", tmp_path) as tutorial:
         if shutil.which("kubectl", path=tutorial.environment["PATH"]) is None:

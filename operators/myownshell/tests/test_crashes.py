@@ -23,6 +23,7 @@ from myownshell.lifetime import RENEW
 from .conftest import in_the_box
 from .world import NAME, Process, When, World
 
+pytestmark = pytest.mark.capability("S10")
 scenario = pytest.mark.scenario
 
 

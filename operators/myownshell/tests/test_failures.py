@@ -18,6 +18,7 @@ from myownshell.controller import operator
 
 from .world import ACCOUNT, NAME, USER, World
 
+pytestmark = pytest.mark.capability("S10")
 scenario = pytest.mark.scenario
 
 

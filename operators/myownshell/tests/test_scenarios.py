@@ -18,6 +18,7 @@ from myownshell.controller import FINALIZER
 
 from .world import NAME, SELECTOR, USER, World
 
+pytestmark = pytest.mark.capability("S10")
 scenario = pytest.mark.scenario
 
 

@@ -15,6 +15,7 @@ from myownshell.lifetime import RENEW
 
 from .world import USER, World
 
+pytestmark = pytest.mark.capability("S10")
 scenario = pytest.mark.scenario
 
 
