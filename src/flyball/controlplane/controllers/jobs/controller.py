@@ -168,11 +168,12 @@ class _Pass:
 
     def _waiting(self, noted: Sequence[str] | None, chosen: Callable[[Pod], bool]) -> list[Pod]:
         """Return the Pods that have ended in one way, and are not even noted."""
+        known = set(noted or ())
         return [
             pod
             for pod in self.pods
             if is_tracked(pod)
-            and pod.metadata.uid not in (noted or ())
+            and pod.metadata.uid not in known
             and (not self._indexed or index_of(pod, self.job) is not None)
             and chosen(pod)
         ]
