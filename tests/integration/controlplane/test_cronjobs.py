@@ -242,3 +242,19 @@ def test_missed_moments_of_an_uneven_schedule() -> None:
     schedule = parse_schedule("30 6-16/4 * * 1-5")
     monday = datetime(2026, 1, 5, 7, tzinfo=UTC)
     assert missed(schedule, START, monday).latest == datetime(2026, 1, 5, 6, 30, tzinfo=UTC)
+
+
+async def test_a_refused_job_is_told_and_tried_again() -> None:
+    async with box() as one:
+        tick = cronjob("*/5 * * * *")
+        assert tick.spec.job_template.spec is not None
+        tick.spec.job_template.metadata = ObjectMeta(labels={"a b": "no label"})
+        await one.client.create(tick)
+        told = await one.until(one.told, lambda told: any(reason == "FailedCreate" for reason, _ in told), step=30)
+        assert any(
+            reason == "FailedCreate" and 'metadata.labels: Invalid value: "a b"' in words for reason, words in told
+        )
+        change = MergePatch({"spec": {"jobTemplate": {"metadata": {"labels": {"a b": None}}}}})
+        await one.client.patch(ref(CronJob, "tick", namespace="default"), change)
+        await one.until(one.jobs, step=1)
+        assert await names(one) == [minute(5)]

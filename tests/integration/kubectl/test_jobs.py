@@ -62,6 +62,7 @@ def events(described: str) -> list[list[str]]:
     return [[each[0], each[1], each[-2], each[-1]] for each in words]
 
 
+@pytest.mark.capability("N2")
 def test_a_job_is_waited_for_and_described(kubectl: Kubectl) -> None:
     assert kubectl("create", "job", "work", "--image=busybox", "--", "true") == "job.batch/work created"
     assert kubectl("wait", "--for=condition=complete", "job/work", "--timeout=60s") == "job.batch/work condition met"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from email.utils import format_datetime
 from typing import Any, Final, NamedTuple
@@ -26,7 +26,8 @@ __all__ = ["Missed", "cronjob_controllers", "missed"]
 
 _SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _MANY: Final = 100
-_AGAIN: Final = 1.0
+_LONGEST_PAUSE: Final = 600
+_REMEMBERED: Final = 10_000
 
 
 class Missed(NamedTuple):
@@ -60,7 +61,7 @@ def missed(schedule: Schedule, since: datetime, now: datetime) -> Missed:
 
 def cronjob_controllers() -> Sequence[Controller[Any]]:
     """Make the controller of CronJobs, with a memory of its own."""
-    schedules: dict[str, tuple[str, str | None]] = {}
+    memory: dict[str, _Known] = {}
 
     @controller(
         CronJob,
@@ -73,16 +74,31 @@ def cronjob_controllers() -> Sequence[Controller[Any]]:
     )
     async def cronjobs(cronjob: CronJob, ctx: Context) -> None:
         """Make the Job that is due, forget those that have ended, and come back at the next moment."""
-        present = (cronjob.spec.schedule, cronjob.spec.time_zone)
-        before = schedules.setdefault(cronjob.metadata.uid, present)
-        schedules[cronjob.metadata.uid] = present
-        one = _Pass(cronjob, await ctx.owned(Job), ctx)
-        if before != present:
+        uid, schedule = cronjob.metadata.uid, (cronjob.spec.schedule, cronjob.spec.time_zone)
+        known = memory[uid] = memory.pop(uid, _Known(schedule))
+        if len(memory) > _REMEMBERED:
+            del memory[next(iter(memory))]
+        one = _Pass(cronjob, await ctx.owned(Job), ctx, known)
+        if known.schedule != schedule:
+            known.schedule = schedule
             one.wait_for_new_schedule()
         else:
             await one.run()
 
     return [cronjobs]
+
+
+@dataclass
+class _Known:
+    """What is remembered of a CronJob, and does no harm when it is lost."""
+
+    schedule: tuple[str, str | None]
+    refusals: int = 0
+
+    def refused(self) -> float:
+        """Note that a Job could not be made or deleted; return the seconds until the next attempt."""
+        self.refusals += 1
+        return float(min(2 ** min(self.refusals - 1, 10), _LONGEST_PAUSE))
 
 
 @dataclass
@@ -92,7 +108,7 @@ class _Pass:
     cronjob: CronJob
     jobs: list[Job]
     ctx: Context
-    _schedule: Schedule | None = field(default=None, init=False)
+    known: _Known
 
     async def run(self) -> None:
         await self._clean_up()
@@ -229,7 +245,7 @@ class _Pass:
 
     async def _start(self, moment: datetime) -> None:
         if self.cronjob.spec.concurrency_policy == "Replace" and not await self._end_present():
-            raise RetryAfter(_AGAIN, "a Job that is to be replaced could not be deleted")
+            raise RetryAfter(self.known.refused(), "a Job that is to be replaced could not be deleted")
         name = self._name(moment)
         job = await self.ctx.get(Job, name)
         if job is None:
@@ -238,11 +254,14 @@ class _Pass:
             except NameConflict:
                 return  # somebody else's: they know what they do
             except ApiError as error:
+                if any(one.get("reason") == "NamespaceTerminating" for one in error.causes):
+                    return
                 self._warn("FailedCreate", f"Error creating job: {error.message}")
-                raise RetryAfter(_AGAIN, str(error)) from error
+                raise RetryAfter(self.known.refused(), str(error)) from error
             self._tell("SuccessfulCreate", f"Created job {name}")
         elif not is_controlled_by(job, self.cronjob):
             return
+        self.known.refusals = 0
         metadata = job.metadata
         started = ObjectReference(
             kind="Job",
