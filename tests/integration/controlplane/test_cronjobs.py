@@ -123,7 +123,7 @@ async def test_a_job_that_runs_is_replaced() -> None:
 
 async def test_history_is_kept_within_its_limits() -> None:
     async with box() as one:
-        limits = {"successful_jobs_history_limit": 2, "failed_jobs_history_limit": 1}
+        limits: dict[str, Any] = {"successful_jobs_history_limit": 2, "failed_jobs_history_limit": 1}
         await one.client.create(cronjob("* * * * *", run_for="0", **limits))
         await one.until(one.jobs, lambda jobs: minute(5) in [j.metadata.name for j in jobs], step=1)
         await one.until(one.jobs, lambda jobs: [j.metadata.name for j in jobs] == [minute(4), minute(5)], step=1)
