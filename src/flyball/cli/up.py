@@ -261,6 +261,8 @@ def _told(wishes: _Wishes, kubeconfig: Path | None, urls: list[str]) -> list[str
         lines.append(f"    export KUBECONFIG={kubeconfig.resolve()}")
     lines += ["    kubectl get namespaces", ""]
     lines += [f"Without TLS and without a login, as the administrator: {url}" for url in urls[1:]]
+    if wishes.pods == "process":
+        lines.append("Pods run commands on this machine, as you.")
     lines += [
         "Every authenticated user may do everything. This is no production cluster.",
         "Ctrl-C ends it.",

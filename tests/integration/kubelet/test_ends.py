@@ -245,3 +245,27 @@ async def test_a_job_is_complete_soon() -> None:
 
 def _true() -> dict[str, Any]:
     return {"name": "main", "image": "busybox", "command": ["true"]}
+
+
+async def test_trouble_with_the_server_is_survived() -> None:
+    clock = ManualClock()
+    async with Cluster(workloads=True, pods="process", clock=clock) as cluster:
+        cluster.faults.status(500, verb="list", resource="services", first=1)
+        cluster.faults.status(503, verb="patch", resource="pods", subresource="status", first=3)
+        cluster.faults.cut_after_commit(verb="patch", resource="pods", subresource="status", skip=3, first=1)
+        cluster.faults.status(500, verb="delete", resource="pods", skip=1, first=2)
+        await cluster.client.create(pod("work", "echo", "works"))
+
+        async def done() -> bool:
+            await clock.advance(1)
+            found = await cluster.client.get(Pod, "work", namespace="default")
+            return found.status.phase == "Succeeded"
+
+        await eventually(done, timeout=PATIENCE)
+        await cluster.client.delete(Pod, "work", namespace="default")
+
+        async def gone() -> bool:
+            await clock.advance(1)
+            return not list(await cluster.client.list(Pod))
+
+        await eventually(gone, timeout=PATIENCE)

@@ -70,7 +70,7 @@ class Running:
         self.known.container_id = f"flyball://{process.name}"
         try:
             await process.started()
-        except NotStarted:
+        except (NotStarted, GuardLost):
             self._close()
             raise
 

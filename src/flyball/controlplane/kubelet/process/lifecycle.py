@@ -38,7 +38,7 @@ from flyball.controlplane.kubelet.process.status import (
 )
 from flyball.controlplane.kubelet.process.volumes import Volumes, mounts_of, prepare
 from flyball.controlplane.kubelet.process.waiting import Pauses, spoken, within
-from flyball.errors import ApiError, Conflict, FlyballError, NotFound
+from flyball.errors import Conflict, FlyballError, NotFound
 from flyball.k8s.core.v1 import Container, Pod, Probe
 
 __all__ = ["Life"]
@@ -178,6 +178,16 @@ class Life:
     # Its life
 
     async def _live(self) -> None:
+        """Live; what nobody has foreseen ends the Pod, and is told."""
+        try:
+            await self._live_on()
+        except Exception as error:
+            _log.exception("pod %s", self._words)
+            cause = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
+            self._verdict = ("KubeletError", f"{type(cause).__name__}: {cause}")
+            self._ending = self._task(self._end(0.0))
+
+    async def _live_on(self) -> None:
         idle = without_effect(self.pod)
         if idle:
             told = f"Pods as processes do not know of it, so it has no effect: {', '.join(idle)}"
@@ -213,7 +223,7 @@ class Life:
                 try:
                     self._volumes[volume.name] = await prepare(volumes, volume)
                     break
-                except (ConfigError, ApiError) as error:
+                except FlyballError as error:
                     self._node.tell(self.pod, "Warning", "FailedMount", str(error))
                 await self._node.clock.sleep(pause)
                 pause = min(pause * 2, _LONGEST_MOUNT_PAUSE)
@@ -252,8 +262,6 @@ class Life:
             if pause:
                 self._back_off(one, ending, pause)
                 await self._node.clock.sleep(pause)
-            known.last, known.ending = ending, None
-            known.restarts += 1
 
     def _back_off(self, one: Running, ending: Ending, pause: float) -> None:
         known = one.known
@@ -273,8 +281,9 @@ class Life:
             except ConfigError as error:
                 one.known.waiting = Waiting(error.reason, str(error))
                 self._node.tell(self.pod, "Warning", "Failed", f"Error: {error}")
-            except ApiError as error:
-                _log.warning("pod %s: container %s: %s", self._words, one.known.name, error)
+            except (FlyballError, OSError) as error:
+                one.known.waiting = Waiting("CreateContainerError", str(error))
+                self._node.tell(self.pod, "Warning", "Failed", f"Error: {error}")
             self._changed()
             await self._node.clock.sleep(_CONFIG_PAUSE)
 
@@ -339,11 +348,15 @@ class Life:
     async def _run(self, one: Running, launch: Launch) -> tuple[Ending, bool]:
         """Run a container once; also tell whether a probe or hook had it ended."""
         known, tell = one.known, self._node.tell
+        if one.process is not None:
+            known.restarts += 1
+        if known.ending is not None:
+            known.last, known.ending = known.ending, None
         try:
             await one.begin(launch)
         except GuardLost as error:
             return Ending(137, "ContainerStatusUnknown", None, self._node.clock.now(), str(error)), False
-        except NotStarted as error:
+        except (NotStarted, OSError) as error:
             message = f'failed to start container "{known.name}": {error}'
             tell(self.pod, "Warning", "Failed", f"Error: {message}")
             ending = Ending(128, "StartError", None, self._node.clock.now(), message, known.container_id)
