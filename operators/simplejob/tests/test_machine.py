@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -429,3 +430,9 @@ def test_what_is_copied_to_the_pod() -> None:
     assert container["imagePullPolicy"] == "Always"
     assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("worker", True)
     assert pod["imagePullSecrets"] == [{"name": "pull"}]
+
+
+def test_every_scenario_of_the_specification_is_played() -> None:
+    texts = [path.read_text() for path in Path(__file__).parent.glob("test_*.py")]
+    played = {int(number) for text in texts for number in re.findall(r'scenario\("simplejob-(\d+)"\)', text)}
+    assert played == set(range(1, 22))

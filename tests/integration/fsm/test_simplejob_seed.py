@@ -52,6 +52,13 @@ def test_the_example_is_what_the_generator_makes_of_the_diagram(project: Path) -
     assert (EXAMPLE / PACKAGE / "zz_generated_statemachine.py").read_text() == made
 
 
+def test_the_example_can_be_run(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLE, tmp_path / "p", ignore=shutil.ignore_patterns("__pycache__"))
+    code = "import sys; sys.path.insert(0, 'src'); from simplejob_seed.controller import simplejob; print(simplejob)"
+    done = run(tmp_path / "p", sys.executable, "-c", code)
+    assert done.stdout.startswith("<controller simplejob-seed of SimpleJob")
+
+
 def test_the_diagram_compiles_with_the_three_expected_warnings() -> None:
     diagram, findings = compile_file(DIAGRAM)
     assert diagram is not None
