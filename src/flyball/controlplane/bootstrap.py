@@ -1,4 +1,4 @@
-"""What is there before anybody has written anything: namespaces and the service of the API itself."""
+"""What is there before anybody has written anything: namespaces, and the Service of the API with its endpoint."""
 
 from __future__ import annotations
 
@@ -49,3 +49,24 @@ def _objects(port: int) -> Iterator[tuple[str, Object]]:
         },
     }
     yield "/api/v1/namespaces/default/services", service
+    reached = [{"name": "https", "port": port, "protocol": "TCP"}]
+    yield (
+        "/api/v1/namespaces/default/endpoints",
+        {
+            "kind": "Endpoints",
+            "apiVersion": "v1",
+            "metadata": {"name": "kubernetes", "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}},
+            "subsets": [{"addresses": [{"ip": "127.0.0.1"}], "ports": reached}],
+        },
+    )
+    yield (
+        "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+        {
+            "kind": "EndpointSlice",
+            "apiVersion": "discovery.k8s.io/v1",
+            "metadata": {"name": "kubernetes", "labels": {"kubernetes.io/service-name": "kubernetes"}},
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": True}}],
+            "ports": reached,
+        },
+    )

@@ -147,3 +147,11 @@ def test_members_are_found_by_their_headless_service(kubectl: Kubectl) -> None:
         lambda told: len(told) == 3,
     )
     assert found == ["web-0", "web-1", "web-2"]
+
+
+def test_the_api_itself_is_a_service_with_an_endpoint(kubectl: Kubectl) -> None:
+    address = kubectl("get", "endpoints", "kubernetes", "-o", "jsonpath={.subsets[0].addresses[0].ip}")
+    assert address == "127.0.0.1"
+    assert f"Endpoints:                {address}:" in kubectl("describe", "service", "kubernetes")
+    names = "jsonpath={.items[*].metadata.name}"
+    assert kubectl("get", "endpointslices", "-l", "kubernetes.io/service-name=kubernetes", "-o", names) == "kubernetes"
