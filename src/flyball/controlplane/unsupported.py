@@ -43,7 +43,6 @@ STORED: Final = {
     "persistentvolumes": "nobody binds them to claims",
     "poddisruptionbudgets.policy": "evictions are not held back",
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": "requests are not queued",
-    "replicationcontrollers": "no Pods are made; use a ReplicaSet",
     "resourcequotas": "nothing is counted",
     "rolebindings.rbac.authorization.k8s.io": "access is not restricted",
     "roles.rbac.authorization.k8s.io": "access is not restricted",
