@@ -44,7 +44,7 @@ from tools.differential.pods import choose, status_of
 from tools.differential.scenes import Narrator, resources
 from tools.differential.worlds import World
 
-__all__ = ["Enter", "play_stories", "play_story", "twice"]
+__all__ = ["REST_SECONDS", "Enter", "play_stories", "play_story", "twice"]
 
 KINDS: Final = {
     "ConfigMap": ("v1", "configmaps"),
@@ -88,8 +88,9 @@ class Enter(Protocol):
 class _Story(Player):
     """One story in one world."""
 
-    def __init__(self, case: Case, world: World) -> None:
+    def __init__(self, case: Case, world: World, rest: float) -> None:
         super().__init__(case, world.target)
+        self.rest = rest
         self.world = world
         self.narrator = Narrator(case.namespace, case.shows, in_order=not case.refuses_in_any_order)
         self._pods_played = 0
@@ -213,7 +214,7 @@ class _Story(Player):
     def _rest(self) -> None:
         """Wait until nothing has changed for a while."""
         since, waited, before = 0.0, 0.0, ""
-        while since < REST_SECONDS:
+        while since < self.rest:
             self.world.pass_time(LOOK_SECONDS)
             waited += LOOK_SECONDS
             now = self._versions()
@@ -250,11 +251,11 @@ def _title(step: Step) -> str:
     return " ".join([step.kind, step.path, *(f"{key}={json.dumps(value)}" for key, value in chosen.items())])
 
 
-def play_story(case: Case, enter: Enter) -> list[Record] | CaseError:
-    """What is told of a story; a CaseError when it cannot be played."""
+def play_story(case: Case, enter: Enter, rest: float = REST_SECONDS) -> list[Record] | CaseError:
+    """What is told of a story, when nothing changes for `rest` seconds; a CaseError when it cannot be played."""
     try:
         with enter() as world:
-            story = _Story(case, world)
+            story = _Story(case, world, rest)
             story.prepare()
             try:
                 for step in case.steps:
@@ -268,10 +269,12 @@ def play_story(case: Case, enter: Enter) -> list[Record] | CaseError:
         return CaseError(f"{case.id}: {type(error).__name__}: {error}")
 
 
-def play_stories(cases: list[Case], enter: Enter, players: int = PLAYERS) -> list[list[Record] | CaseError]:
+def play_stories(
+    cases: list[Case], enter: Enter, players: int = PLAYERS, rest: float = REST_SECONDS
+) -> list[list[Record] | CaseError]:
     """All stories, some at a time: a real controller manager is waited for most of the time."""
     with ThreadPoolExecutor(players) as pool:
-        return list(pool.map(lambda case: play_story(case, enter), cases))
+        return list(pool.map(lambda case: play_story(case, enter, rest), cases))
 
 
 def twice(cases: list[Case], enter: Enter) -> list[list[Record] | CaseError]:
