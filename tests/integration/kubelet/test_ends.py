@@ -114,9 +114,12 @@ async def test_nothing_is_left_of_a_server_that_ends(tmp_path: Path, place: Path
 async def test_nothing_is_left_when_the_guard_is_killed() -> None:
     mark = uuid4().hex
     async with Cluster(workloads=True, pods="process") as cluster:
-        work = pod("work", "sh", "-c", SCRIPT, container={"env": [{"name": "MARK", "value": mark}]})
-        await cluster.client.create(work)
-        await soon(lambda: len(running(mark)) >= 4)
+        others = 30  # whose descriptors the guard has too
+        env = {"env": [{"name": "MARK", "value": mark}]}
+        for number in range(others):
+            await cluster.client.create(pod(f"other-{number}", "sleep", "1000", container=env))
+        await cluster.client.create(pod("work", "sh", "-c", SCRIPT, container=env))
+        await soon(lambda: len(running(mark)) >= others + 4)
         guards = [one for one in running("_guard.py") if _parent(one) == os.getpid()]
         assert len(guards) == 1
         os.kill(guards[0], signal.SIGKILL)

@@ -52,6 +52,7 @@ Spec = dict[str, Any]
 
 _SIGNALS_TO_IGNORE = ("SIGINT", "SIGHUP", "SIGPIPE", "SIGTERM")
 _LENGTH = struct.Struct("!I")
+_MANY_DESCRIPTORS = 1 << 16
 
 
 class Held:
@@ -307,7 +308,8 @@ def _only(kept: set[int], ends: list[int]) -> list[int]:
     for number in sorted(kept):
         os.closerange(lowest, number)
         lowest = number + 1
-    os.closerange(lowest, resource.getrlimit(resource.RLIMIT_NOFILE)[0] if lowest < 64 else lowest + 256)
+    highest, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.closerange(lowest, highest if highest != resource.RLIM_INFINITY else _MANY_DESCRIPTORS)
     return ends
 
 
