@@ -197,11 +197,16 @@ class Soak:
     # The whole
 
     async def run(self, seconds: float) -> None:
-        """Write and watch for so long; then the writers stop, and every watcher must catch up."""
+        """Write and watch for so long; then the writers stop, and every watcher must catch up.
+
+        Where the machine is so busy that no slow watcher was closed by then, it takes longer.
+        """
         begun = time.perf_counter()
         watchers = [asyncio.ensure_future(self.watch(number)) for number in range(self.watchers)]
         writers = [asyncio.ensure_future(self.write(number)) for number in range(self.writers)]
         await asyncio.sleep(seconds)
+        while self.slow and not self.counts["closed by the server"] and time.perf_counter() - begun < seconds + 60:
+            await asyncio.sleep(0.1)
         self.stopping = True
         await asyncio.gather(*writers)
         self.quiet = True
