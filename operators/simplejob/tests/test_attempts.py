@@ -13,7 +13,7 @@ from simplejob.controller.attempts import ended_at
 
 from .playing import World, was_kept
 
-pytestmark = pytest.mark.capability("S1")
+pytestmark = pytest.mark.capability("S4")
 
 
 @pytest.mark.scenario("simplejob-2")

@@ -12,7 +12,7 @@ from simplejob.controller.attempts import new_attempt
 
 from .playing import PATIENCE, World, was_kept
 
-pytestmark = pytest.mark.capability("S1")
+pytestmark = pytest.mark.capability("S4")
 
 
 @pytest.mark.scenario("simplejob-7")

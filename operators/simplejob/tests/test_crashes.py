@@ -20,7 +20,7 @@ from simplejob.controller.attempts import number_of
 
 from .playing import World
 
-pytestmark = pytest.mark.capability("S1")
+pytestmark = pytest.mark.capability("S4")
 
 Make = Callable[[], AbstractAsyncContextManager[World]]
 
@@ -64,7 +64,6 @@ async def lived(make: Make, point: int, when: When) -> tuple[Cut, dict[str, Any]
             return cut, await end_of_it(world), len(made)
 
 
-@pytest.mark.capability("S17")
 @pytest.mark.scenario("simplejob-6")
 async def test_6_the_crash_matrix(box_of: Make) -> None:
     whole, end, made = await lived(box_of, 0, "before")

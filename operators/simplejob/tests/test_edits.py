@@ -9,7 +9,7 @@ from simplejob.controller.attempts import HASH
 
 from .playing import PATIENCE, World, was_kept
 
-pytestmark = pytest.mark.capability("S1")
+pytestmark = pytest.mark.capability("S4")
 
 
 @pytest.mark.scenario("simplejob-12")

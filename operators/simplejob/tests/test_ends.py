@@ -17,7 +17,7 @@ from simplejob.controller.statemachine import SimpleJobReconciler
 
 from .playing import PATIENCE, World
 
-pytestmark = pytest.mark.capability("S1")
+pytestmark = pytest.mark.capability("S4")
 
 
 async def is_gone(world: World) -> bool:

@@ -27,7 +27,7 @@ from simplejob.controller.attempts import HASH
 from .conftest import namespace
 from .playing import World
 
-pytestmark = pytest.mark.capability("S1")
+pytestmark = pytest.mark.capability("S4")
 
 RUNS = Match(".status.phase", "In", ["Running"])
 

@@ -32,7 +32,7 @@ from simplejob.controller.statemachine.extended_state import ExtendedState
 
 from .imagined import NOW, job, machine_of, running_pod, simplejob
 
-pytestmark = [pytest.mark.capability("S1"), pytest.mark.scenario("simplejob-21")]
+pytestmark = [pytest.mark.capability("S4"), pytest.mark.scenario("simplejob-21")]
 
 PROJECT = Path(__file__).parents[1]
 DIAGRAM = PROJECT / "simplejob_reconciler.uml"

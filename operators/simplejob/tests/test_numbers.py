@@ -7,7 +7,7 @@ from flyball.testing import eventually
 
 from .playing import World
 
-pytestmark = pytest.mark.capability("S1")
+pytestmark = pytest.mark.capability("S4")
 
 
 async def test_attempts_runs_durations_and_what_is_active(box: World) -> None:

@@ -17,7 +17,7 @@ from .conftest import documents
 from .playing import PATIENCE, World
 from .test_ends import is_gone
 
-pytestmark = [pytest.mark.capability("S1"), pytest.mark.scenario("simplejob-19")]
+pytestmark = [pytest.mark.capability("S4"), pytest.mark.scenario("simplejob-19")]
 
 Right = tuple[str, str]
 

@@ -16,7 +16,7 @@ from simplejob.api import SimpleJob
 
 from .playing import PATIENCE, World
 
-pytestmark = pytest.mark.capability("S1")
+pytestmark = pytest.mark.capability("S4")
 
 
 async def loosen(world: World) -> None:

@@ -81,7 +81,7 @@ async def test_a_crash_loop_goes_by_the_clock() -> None:
         assert "BackOff" in await one.reasons()
 
 
-@pytest.mark.capability("N19")
+@pytest.mark.capability("C77")
 async def test_a_stage_is_a_function_or_yaml(tmp_path: Path) -> None:
     file = tmp_path / "stages.yaml"
     file.write_text(
