@@ -163,6 +163,7 @@ async def _in_pipes(command: Sequence[str], streams: Streams) -> int:
         await asyncio.gather(feeding, return_exceptions=True)
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        await asyncio.gather(process.stdout.read(), process.stderr.read())  # `wait` waits for their ends too
         await process.wait()
 
 

@@ -57,7 +57,6 @@ HEADERS: Final = {
 OTHERS: Final = {
     "protobuf and CBOR answers": "JSON or YAML is sent instead where the client accepts it, else 406",
     "pods/proxy, services/proxy, nodes/proxy": "501",
-    "SPDY/3.1 without a websocket around it": "400: kubectl before 1.30 cannot exec, before 1.31 not forward ports",
     "pods/log?stream": "422, as a real server without its feature PodLogsQuerySplitStreams",
     "required affinity between Pods, topology spread that must hold": "such a Pod gets no node, and an Event says so",
     "preemption": "a more important Pod waits until there is room, and an Event says so",

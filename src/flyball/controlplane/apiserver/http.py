@@ -25,7 +25,7 @@ from flyball.controlplane.apiserver.request import Answer, Request, User
 from flyball.controlplane.apiserver.sending import Sending
 from flyball.controlplane.apiserver.server import ApiServer
 from flyball.controlplane.apiserver.status import StatusError, bad_request, too_large
-from flyball.controlplane.apiserver.upgrading import upgrade_connection
+from flyball.controlplane.apiserver.upgrading import take_over, upgrade_connection
 from flyball.errors import ConfigError
 
 __all__ = ["HttpDoor", "is_loopback"]
@@ -33,6 +33,7 @@ __all__ = ["HttpDoor", "is_loopback"]
 _MAX_PARAMETERS: Final = 1000
 _MAX_USERS: Final = 1000
 _MAX_LINE: Final = 64 << 10
+_VERSIONS: Final = "x-stream-protocol-version"
 _LINGER_SECONDS: Final = 0.5
 """So long what a client still sends is read after it has been refused, so that it sees the answer."""
 
@@ -163,11 +164,17 @@ class HttpDoor:
             text = b"the body of the request did not come in time\n"
             return sending.whole(Answer(408, text, "text/plain; charset=utf-8"), close=True)
         headers = {name.lower(): value for name, value in incoming.headers.items()}
+        if _VERSIONS in headers:  # each may come in a header of its own
+            headers[_VERSIONS] = ", ".join(incoming.headers.getall(_VERSIONS))
         request = Request(incoming.method, path, query, headers, body)
         user = self._user if self._tls is None else self._users.of(incoming)
         answer = await self._server.handle(request, user)
         if answer.cut is not None:
             return sending.cut(answer, answer.cut)
+        if answer.upgrade is not None and answer.upgrade.raw:
+            switched = sending.switch(answer)
+            await take_over(incoming, answer.upgrade, self._server.sessions)
+            return switched
         if answer.upgrade is not None:
             return await upgrade_connection(incoming, answer.upgrade, self._server.sessions)
         if answer.stream is None:

@@ -65,8 +65,11 @@ class Upgrade:
     protocol: str
     """The subprotocol that was chosen."""
     talk: Callable[[WebSocket], Awaitable[None]]
-    """Talks until there is no more to say. It is cancelled when the client has gone or the server stops; it may raise
-    ConnectionAbortedError, and the connection breaks off."""
+    """Talks until there is no more to say. It is given a WebSocket, or with `raw` the connection itself in the shape of
+    one, whose messages are pieces that mean nothing. It is cancelled when the client has gone or the server stops; it
+    may raise ConnectionAbortedError, and the connection breaks off."""
+    raw: str = ""
+    """What the connection becomes instead of a WebSocket: `SPDY/3.1`."""
 
 
 @dataclass(slots=True)

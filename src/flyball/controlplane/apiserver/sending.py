@@ -87,6 +87,12 @@ class Sending:
         self._write(head if self._incoming.method == "HEAD" else head + answer.body)
         return _STAYS if stays else _CLOSES
 
+    def switch(self, answer: Answer) -> web.StreamResponse:
+        """Tell a client that the connection is another one from now on; it closes in the end."""
+        lines = ["HTTP/1.1 101 Switching Protocols", *(f"{name}: {value}" for name, value in answer.headers.items())]
+        self._write("\r\n".join((*lines, "", "")).encode())
+        return _CLOSES
+
     async def stream(self, answer: Answer, parts: AsyncIterator[bytes]) -> web.StreamResponse:
         """Send the head at once, and each part as it comes; wait where the client does not keep up."""
         chunked = self._incoming.version >= (1, 1)

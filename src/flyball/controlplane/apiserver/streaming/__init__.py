@@ -6,8 +6,9 @@ of the Pod's node (`flyball.controlplane.apiserver.kubelets`):
     parameters      the query of a request, read as Go reads it
     places          the Pod, the container, the kubelet; or why there is none
     logs            GET pods/NAME/log
-    handshake       whether a request becomes a WebSocket
+    handshake       whether a request becomes a WebSocket, or SPDY
     commands        exec and attach
+    old_commands    the same for clients that speak SPDY
     forwarding      port-forward
     sessions        what is open, and how it ends with the server
 

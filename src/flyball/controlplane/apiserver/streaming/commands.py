@@ -13,6 +13,7 @@ from flyball.controlplane.apiserver.request import Answer, Request
 from flyball.controlplane.apiserver.status import bad_request, internal, method_not_allowed
 from flyball.controlplane.apiserver.streaming.handshake import upgraded
 from flyball.controlplane.apiserver.streaming.logs import refused
+from flyball.controlplane.apiserver.streaming.old_commands import as_channels
 from flyball.controlplane.apiserver.streaming.parameters import truth
 from flyball.controlplane.apiserver.streaming.places import Running, running
 from flyball.controlplane.apiserver.writing import Target
@@ -69,7 +70,11 @@ def _answer(request: Request, pod: Pod, run: Run, work: Work, *, needs_command: 
     def talk(socket: WebSocket) -> Awaitable[None]:
         return _Channels(socket, run).carry(work, pod)
 
-    answer = upgraded(request, _PROTOCOLS, talk)
+    def old_talk(socket: WebSocket) -> Awaitable[None]:
+        switches = {STDIN: run.stdin, STDOUT: run.stdout, STDERR: run.stderr, ERROR: True, RESIZE: run.tty}
+        return as_channels(socket, [channel for channel, wanted in switches.items() if wanted], talk)
+
+    answer = upgraded(request, _PROTOCOLS, talk, old_protocol=V4, old_talk=old_talk)
     if not run.command and needs_command:
         raise bad_request("you must specify at least one command for the container")
     if not (run.stdin or run.stdout or run.stderr):

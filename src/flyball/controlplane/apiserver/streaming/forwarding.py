@@ -42,7 +42,14 @@ async def forward(server: ApiServer, request: Request, target: Target) -> Answer
     def talk(socket: WebSocket) -> Awaitable[None]:
         return _Tunnelled(place).carry(socket) if socket.protocol == TUNNEL else _channels(place, wanted, socket)
 
-    answer = upgraded(request, (TUNNEL, CHANNELS), talk, unnamed=CHANNELS)
+    answer = upgraded(
+        request,
+        (TUNNEL, CHANNELS),
+        talk,
+        unnamed=CHANNELS,
+        old_protocol=TUNNEL.partition("+")[2],
+        old_talk=_Tunnelled(place).carry,
+    )
     if answer.upgrade is not None and answer.upgrade.protocol == CHANNELS:
         if not wanted:
             raise bad_request('query parameter "ports" is required: one value for each port')
