@@ -13,7 +13,7 @@ contained and what is not.
     probes        questions to a container that runs: probes and hooks
     streaming     logs, exec, attach, port-forward
     logs          files of a bounded size, and readers that follow
-    images        names that stand for commands
+    images        names that stand for commands; pulling: waiting for those that are not there
     environment   variables; lookup: what they and volumes refer to
     volumes       folders, filled once
     notices       what a Pod asks for in vain

@@ -20,13 +20,14 @@ from flyball.client import StrategicPatch
 from flyball.controlplane.kubelet.process.containers import Running
 from flyball.controlplane.kubelet.process.environment import environment_of
 from flyball.controlplane.kubelet.process.guarding import GuardLost, NotStarted
-from flyball.controlplane.kubelet.process.images import Image, InvalidImageName
+from flyball.controlplane.kubelet.process.images import Image
 from flyball.controlplane.kubelet.process.isolating import launch_of
 from flyball.controlplane.kubelet.process.launching import Launch
 from flyball.controlplane.kubelet.process.lookup import ConfigError
 from flyball.controlplane.kubelet.process.node import Node
 from flyball.controlplane.kubelet.process.notices import without_effect
 from flyball.controlplane.kubelet.process.probes import Answer, Asking, ask, probing, unsupported
+from flyball.controlplane.kubelet.process.pulling import image_of
 from flyball.controlplane.kubelet.process.status import (
     Ending,
     Known,
@@ -34,6 +35,7 @@ from flyball.controlplane.kubelet.process.status import (
     Role,
     Waiting,
     restarts,
+    roles_of,
     status_of,
 )
 from flyball.controlplane.kubelet.process.volumes import Volumes, mounts_of, prepare
@@ -49,8 +51,6 @@ _DEADLINE: Final = ("DeadlineExceeded", "Pod was active on the node longer than 
 _CONFIG_PAUSE: Final = 10.0
 _MOUNT_PAUSE: Final = 0.5
 _LONGEST_MOUNT_PAUSE: Final = 122.0
-_JUST_FAILED: Final = 1.0
-"""Seconds for which ErrImagePull is shown before it becomes ImagePullBackOff."""
 _WRITE_PAUSE: Final = 1.0
 _MINIMAL_GRACE: Final = 2.0
 """What is left for the process when a hook has used up the time."""
@@ -70,7 +70,7 @@ class Life:
         self._verdict: tuple[str, str] | None = None
         self.finished = False
         """Nothing runs any more, and nothing will."""
-        self.containers = [self._container(spec, role) for spec, role in _roles(pod)]
+        self.containers = [self._container(spec, role) for spec, role in roles_of(pod)]
         self._volumes: dict[str, Path] = {}
         self._written: dict[str, Any] | None = None
         self._bell = asyncio.Event()
@@ -275,7 +275,7 @@ class Life:
     async def _prepare(self, one: Running) -> Launch:
         """Find out how a container is started; wait while it cannot be."""
         while True:
-            image = await self._image(one)
+            image = await image_of(self._node, self.pod, one.known, self._changed)
             try:
                 return await self._launch(one, image)
             except ConfigError as error:
@@ -298,52 +298,6 @@ class Life:
         if not launch.argv:
             raise ConfigError("no command specified", "CreateContainerError")
         return launch
-
-    async def _image(self, one: Running) -> Image:
-        """Return what a container's image stands for; wait as for one that cannot be pulled."""
-        known, tell, pauses = one.known, self._node.tell, Pauses(first_at_once=False)
-        name = known.spec.image or ""
-        while True:
-            try:
-                image = self._node.images.find(name)
-            except InvalidImageName:
-                parsed = f'couldn\'t parse image name "{name}": invalid reference format'
-                message = f'Failed to apply default image tag "{name}": {parsed}'
-                tell(self.pod, "Warning", "InspectFailed", message)
-                tell(self.pod, "Warning", "Failed", "Error: InvalidImageName")
-                known.waiting = Waiting("InvalidImageName", message)
-                self._changed()
-                await self._node.clock.sleep(pauses.after())
-                continue
-            if image is not None:
-                tell(self.pod, "Normal", "Pulled", f'Container image "{name}" already present on machine')
-                known.image_id = f"flyball://{name}"
-                return image
-            if known.spec.image_pull_policy == "Never":
-                message = f'Container image "{name}" is not present with pull policy of Never'
-                tell(self.pod, "Warning", "ErrImageNeverPull", message)
-                tell(self.pod, "Warning", "Failed", "Error: ErrImageNeverPull")
-                known.waiting = Waiting("ErrImageNeverPull", message)
-                self._changed()
-                await self._node.clock.sleep(pauses.after())
-                continue
-            await self._fail_to_pull(known, name, pauses.after())
-
-    async def _fail_to_pull(self, known: Known, name: str, pause: float) -> None:
-        tell = self._node.tell
-        names = ", ".join(self._node.images.names)
-        why = f'failed to pull "{name}": nothing is pulled here, and Pods may use {names}; add it: --image NAME=COMMAND'
-        tell(self.pod, "Normal", "Pulling", f'Pulling image "{name}"')
-        tell(self.pod, "Warning", "Failed", f'Failed to pull image "{name}": {why}')
-        tell(self.pod, "Warning", "Failed", "Error: ErrImagePull")
-        known.waiting = Waiting("ErrImagePull", why)
-        self._changed()
-        await self._node.clock.sleep(_JUST_FAILED)
-        tell(self.pod, "Normal", "BackOff", f'Back-off pulling image "{name}"')
-        tell(self.pod, "Warning", "Failed", "Error: ImagePullBackOff")
-        known.waiting = Waiting("ImagePullBackOff", f'Back-off pulling image "{name}": ErrImagePull: {why}')
-        self._changed()
-        await self._node.clock.sleep(pause - _JUST_FAILED)
 
     async def _run(self, one: Running, launch: Launch) -> tuple[Ending, bool]:
         """Run a container once; also tell whether a probe or hook had it ended."""
@@ -599,14 +553,6 @@ class Life:
 def _version(pod: Pod) -> int:
     text = pod.metadata.resource_version or ""
     return int(text) if text.isdecimal() else 0
-
-
-def _roles(pod: Pod) -> list[tuple[Container, Role]]:
-    """Return the containers in the order of their start."""
-    inits: list[tuple[Container, Role]] = [
-        (one, "sidecar" if one.restart_policy == "Always" else "init") for one in pod.spec.init_containers or ()
-    ]
-    return [*inits, *((one, "app") for one in pod.spec.containers)]
 
 
 async def _first(what: Coroutine[Any, Any, None], other: asyncio.Future[Any]) -> None:

@@ -10,7 +10,19 @@ from typing import Any, Final, Literal
 from flyball.api import Quantity, to_dict
 from flyball.k8s.core.v1 import Container, Pod
 
-__all__ = ["CONDITIONS", "Ending", "Known", "Place", "Role", "Waiting", "phase_of", "restarts", "status_of", "time_of"]
+__all__ = [
+    "CONDITIONS",
+    "Ending",
+    "Known",
+    "Place",
+    "Role",
+    "Waiting",
+    "phase_of",
+    "restarts",
+    "roles_of",
+    "status_of",
+    "time_of",
+]
 
 Role = Literal["init", "sidecar", "app"]
 
@@ -71,6 +83,14 @@ class Known:
 def time_of(moment: datetime) -> str:
     """Return a time as the API has it."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def roles_of(pod: Pod) -> list[tuple[Container, Role]]:
+    """Return the containers in the order of their start."""
+    inits: list[tuple[Container, Role]] = [
+        (one, "sidecar" if one.restart_policy == "Always" else "init") for one in pod.spec.init_containers or ()
+    ]
+    return [*inits, *((one, "app") for one in pod.spec.containers)]
 
 
 def restarts(container: Container, pod: Pod, code: int) -> bool:
