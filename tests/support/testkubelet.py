@@ -189,6 +189,7 @@ async def _in_terminal(command: Sequence[str], streams: Streams) -> int:
 
     def lead() -> None:
         os.setsid()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests that run in the background ignore it
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
     process = await asyncio.create_subprocess_exec(
