@@ -184,6 +184,8 @@ class _Socket:
 
     async def send(self, data: bytes) -> None:
         await self._raw.send_bytes(data)
+        # A TLS connection that broke takes everything, at once, until the event loop gets to tell of it.
+        await asyncio.sleep(0)
 
     async def receive(self) -> bytes | None:
         if self._raw.closed:

@@ -26,7 +26,10 @@ class WebSocket(Protocol):
         ...
 
     async def send(self, data: bytes) -> None:
-        """Send a message; returns when there is room for another. Raises ConnectionError when nobody reads any more."""
+        """Send a message; returns when there is room for another. Raises ConnectionError when nobody reads any more.
+
+        Who sends without end holds no other task up.
+        """
         ...
 
     async def receive(self) -> bytes | None:

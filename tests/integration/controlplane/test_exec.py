@@ -10,10 +10,12 @@ from typing import Any
 import aiohttp
 import pytest
 from tests.support.testkubelet import Kubelet, start_pod
+from yarl import URL
 
 from flyball import sync
 from flyball.client import Client
 from flyball.client.refusals import RefusedRequest
+from flyball.client.tls import Tls
 from flyball.controlplane.apiserver.http import HttpDoor
 from flyball.controlplane.apiserver.kubelets import KubeletRefusal, Run, Streams
 from flyball.controlplane.bootstrap import ADMIN
@@ -196,6 +198,49 @@ async def test_a_slow_reader_makes_the_command_wait(cluster: Cluster, client: Cl
         more = written + (1 << 20)
         while more > 0:
             more -= len(await yes.stdout.read())
+
+
+class Flood(Kubelet):
+    """Begins to write when it is told to, and does not end for long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = asyncio.Event()
+        self.ready = asyncio.Event()
+        self.written = 0
+
+    async def exec(self, pod: Any, run: Run, streams: Streams) -> int:
+        self.runs.append(run)
+        try:
+            self.ready.set()
+            await self.go_on.wait()
+            while self.written < FLOOD:
+                await streams.write(b"x" * 1000)
+                self.written += 1000
+            return 0
+        finally:
+            self.ended.append(run)
+
+
+FLOOD = 100_000_000
+
+
+async def test_output_without_end_is_stopped_when_the_connection_breaks(cluster: Cluster) -> None:
+    flood = Flood()
+    await start(cluster, flood)
+    door = URL(cluster.url)
+    reader, writer = await asyncio.open_connection(
+        door.host, door.port, ssl=Tls(cluster.config, cluster.clock).context(None)
+    )
+    head = ["GET /api/v1/namespaces/default/pods/web/exec?command=yes&stdout=1 HTTP/1.1", "Host: localhost"]
+    head += [f"{name}: {value}" for name, value in V5.items()]
+    writer.write("\r\n".join((*head, "", "")).encode())
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
+    await flood.ready.wait()
+    writer.transport.abort()
+    flood.go_on.set()  # it writes before the event loop tells the server that the client has gone
+    await eventually(lambda: flood.ended == flood.runs)
+    assert flood.written < FLOOD
 
 
 async def test_a_slow_command_makes_the_writer_wait(cluster: Cluster, client: Client) -> None:

@@ -110,6 +110,7 @@ class _Raw:
             raise ConnectionResetError("the client has gone")
         self._transport.write(data)
         await self._writer.drain()
+        await asyncio.sleep(0)  # as below
 
     async def close(self, code: int = NORMAL, reason: str = "") -> None:
         if self._transport is not None:
@@ -125,6 +126,8 @@ class _Socket:
 
     async def send(self, data: bytes) -> None:
         await self._raw.send_bytes(data)
+        # A TLS connection that broke takes everything, at once, until the event loop gets to tell of it.
+        await asyncio.sleep(0)
 
     async def receive(self) -> bytes | None:
         if self._raw.closed:
