@@ -37,7 +37,8 @@ async def as_channels(
 
 async def _in_time(opened: Awaitable[bool]) -> bool:
     try:
-        return await asyncio.wait_for(opened, _PATIENCE_SECONDS)
+        async with asyncio.timeout(_PATIENCE_SECONDS):  # `wait_for` of Python 3.11 can lose a cancellation
+            return await opened
     except TimeoutError:
         return False
 
