@@ -49,7 +49,7 @@ real-control-plane: $(READY)
 
 test-real: $(READY)
 	$(RUN) tools/real_control_plane.py
-	$(BIN)/pytest --real -m real -n 0
+	$(BIN)/pytest --real -m real -n 2 --dist loadfile
 
 bench: $(READY)
 	$(RUN) -m bench
