@@ -243,6 +243,34 @@ async def test_output_without_end_is_stopped_when_the_connection_breaks(cluster:
     assert flood.written < FLOOD
 
 
+async def test_who_goes_while_the_server_stops_cuts_no_end_short(cluster: Cluster) -> None:
+    began, ending, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    swept: list[str] = []
+
+    class Tidy(Kubelet):
+        async def exec(self, pod: Any, run: Run, streams: Streams) -> int:
+            try:
+                began.set()
+                await asyncio.Event().wait()
+            finally:
+                ending.set()
+                await go_on.wait()
+                swept.append("all")
+            return 0
+
+    await start(cluster, Tidy())
+    async with Client(cluster.config, retry=None) as client:
+        process = await client.exec("web", ["sleep", "1000"]).__aenter__()
+        await began.wait()
+        leaving = asyncio.create_task(process.close())
+        await ending.wait()
+        stopping = asyncio.create_task(cluster.embedded.stop())
+        await leaving
+        go_on.set()
+        await stopping
+    assert swept == ["all"]
+
+
 async def test_a_slow_command_makes_the_writer_wait(cluster: Cluster, client: Client) -> None:
     go_on = asyncio.Event()
 

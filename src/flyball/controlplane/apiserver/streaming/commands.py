@@ -176,8 +176,19 @@ class _Channels:
 
 
 async def _ended(*tasks: asyncio.Future[Any] | None) -> None:
-    """Cancel what is still under way and wait for its end."""
+    """Cancel what is still under way, once, and wait for its end, even for somebody who is cancelled again.
+
+    A client may go just when the server stops; what a kubelet does at the end must not be cut short by that.
+    """
     known = [task for task in tasks if task is not None]
     for task in known:
         task.cancel()
-    await asyncio.gather(*known, return_exceptions=True)
+    again: asyncio.CancelledError | None = None
+    while not all(task.done() for task in known):
+        try:
+            await asyncio.wait(known)
+        except asyncio.CancelledError as cancelled:
+            again = cancelled
+    await asyncio.gather(*known, return_exceptions=True)  # nobody has to ask how they ended
+    if again is not None:
+        raise again
