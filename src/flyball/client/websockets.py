@@ -19,7 +19,7 @@ from yarl import URL
 from flyball.client.transport import HttpResponse
 from flyball.clock import Clock
 from flyball.framing import WebSocket
-from flyball.framing.sockets import NORMAL
+from flyball.framing.sockets import NORMAL, until_sent
 
 __all__ = ["OpenSocket", "open_socket"]
 
@@ -183,9 +183,7 @@ class _Socket:
         self.protocol = raw.protocol or ""
 
     async def send(self, data: bytes) -> None:
-        await self._raw.send_bytes(data)
-        # A TLS connection that broke takes everything, at once, until the event loop gets to tell of it.
-        await asyncio.sleep(0)
+        await until_sent(self._raw.send_bytes(data))
 
     async def receive(self) -> bytes | None:
         if self._raw.closed:

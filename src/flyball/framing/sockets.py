@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Final, Protocol
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol
 
-__all__ = ["GOING_AWAY", "NORMAL", "WebSocket", "socket_pair"]
+__all__ = ["GOING_AWAY", "NORMAL", "WebSocket", "socket_pair", "until_sent"]
 
 NORMAL: Final = 1000
 GOING_AWAY: Final = 1001
@@ -39,6 +40,27 @@ class WebSocket(Protocol):
     async def close(self, code: int = NORMAL, reason: str = "") -> None:
         """End the connection; may be called twice. What was sent before still arrives."""
         ...
+
+
+async def until_sent(sending: Coroutine[Any, Any, object]) -> None:
+    """Wait for something that an aiohttp connection sends, as `WebSocket.send` promises.
+
+    All who wait for room in such a connection wait for one future: who is cancelled must leave it alone, or nobody
+    could send any more. And a TLS connection that broke takes everything, at once, until the event loop gets to tell
+    of it; so others have their turn in any case.
+    """
+    task = asyncio.ensure_future(sending)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(_heard)
+        raise
+
+
+def _heard(task: asyncio.Future[object]) -> None:
+    """Nobody waits for it any more: how it ended is nobody's business."""
+    if not task.cancelled():
+        task.exception()
 
 
 def socket_pair(protocol: str) -> tuple[WebSocket, WebSocket]:

@@ -9,7 +9,7 @@ from aiohttp import WSMsgType, web
 
 from flyball.controlplane.apiserver.request import Upgrade
 from flyball.controlplane.apiserver.streaming import Sessions
-from flyball.framing.sockets import GOING_AWAY, NORMAL
+from flyball.framing.sockets import GOING_AWAY, NORMAL, until_sent
 
 __all__ = ["take_over", "upgrade_connection"]
 
@@ -109,8 +109,7 @@ class _Raw:
         if self._transport is None or self._transport.is_closing():
             raise ConnectionResetError("the client has gone")
         self._transport.write(data)
-        await self._writer.drain()
-        await asyncio.sleep(0)  # as below
+        await until_sent(self._writer.drain())
 
     async def close(self, code: int = NORMAL, reason: str = "") -> None:
         if self._transport is not None:
@@ -125,9 +124,7 @@ class _Socket:
         self.protocol = protocol
 
     async def send(self, data: bytes) -> None:
-        await self._raw.send_bytes(data)
-        # A TLS connection that broke takes everything, at once, until the event loop gets to tell of it.
-        await asyncio.sleep(0)
+        await until_sent(self._raw.send_bytes(data))
 
     async def receive(self) -> bytes | None:
         if self._raw.closed:
