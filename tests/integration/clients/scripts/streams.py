@@ -1,3 +1,4 @@
+# pyright: basic, reportMissingImports=false
 """Commands and ports, as clients of other people ask for them. $POD and $PORT name what is there already."""
 
 from __future__ import annotations
