@@ -208,7 +208,11 @@ async def test_eviction_keeps_to_the_budget(real_cluster: RealCluster) -> None:
         spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
         budget = DynamicObject(apiVersion="policy/v1", kind="PodDisruptionBudget", metadata={"name": "b"}, spec=spec)
         await c.create(budget)
-        await eventually(lambda: c.get(BUDGETS, "b"), lambda found: found.get("status", {}).get("currentHealthy") == 1)
+        await eventually(  # the controller of budgets looks after its own start only now and then
+            lambda: c.get(BUDGETS, "b"),
+            lambda found: found.get("status", {}).get("currentHealthy") == 1,
+            timeout=60,
+        )
         with pytest.raises(TooManyRequests, match=f"^evict Pod {c.namespace}/p: .*disruption budget") as caught:
             await c.evict("p")
         assert [cause["reason"] for cause in caught.value.causes] == ["DisruptionBudget"]
