@@ -23,28 +23,6 @@ from flyball.errors import ApiError, BadRequest, CommandFailed, ConnectionLost, 
 from flyball.testing import Cluster, eventually
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
-    async with Cluster() as cluster:
-        yield cluster
-
-
-@pytest.fixture(params=["in-process", "tls"])
-async def client(request: pytest.FixtureRequest, cluster: Cluster) -> AsyncIterator[Client]:
-    if request.param == "in-process":
-        yield Client(transport=cluster.transport, retry=None)
-        return
-    async with Client(cluster.config, retry=None) as client:
-        yield client
-
-
-@pytest.fixture
-async def kubelet(cluster: Cluster) -> Kubelet:
-    kubelet = Kubelet()
-    await start_pod(cluster.embedded.server, cluster.client, kubelet, "web")
-    return kubelet
-
-
 async def start(cluster: Cluster, kubelet: Kubelet, name: str = "web") -> None:
     await start_pod(cluster.embedded.server, cluster.client, kubelet, name)
 

@@ -18,28 +18,6 @@ from flyball.testing import Cluster, eventually
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
-    async with Cluster() as cluster:
-        yield cluster
-
-
-@pytest.fixture(params=["in-process", "tls"])
-async def client(request: pytest.FixtureRequest, cluster: Cluster) -> AsyncIterator[Client]:
-    if request.param == "in-process":
-        yield Client(transport=cluster.transport, retry=None)
-        return
-    async with Client(cluster.config, retry=None) as client:
-        yield client
-
-
-@pytest.fixture
-async def kubelet(cluster: Cluster) -> Kubelet:
-    kubelet = Kubelet()
-    await start_pod(cluster.embedded.server, cluster.client, kubelet, "web")
-    return kubelet
-
-
 async def collected(lines: AsyncIterable[str]) -> list[str]:
     return [line async for line in lines]
 

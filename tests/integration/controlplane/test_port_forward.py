@@ -26,21 +26,6 @@ Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
-    async with Cluster() as cluster:
-        yield cluster
-
-
-@pytest.fixture(params=["in-process", "tls"])
-async def client(request: pytest.FixtureRequest, cluster: Cluster) -> AsyncIterator[Client]:
-    if request.param == "in-process":
-        yield Client(transport=cluster.transport, retry=None)
-        return
-    async with Client(cluster.config, retry=None) as client:
-        yield client
-
-
-@pytest.fixture
 async def old_client(cluster: Cluster) -> AsyncIterator[Client]:
     """A client of a server that knows no tunnels."""
 
@@ -53,13 +38,6 @@ async def old_client(cluster: Cluster) -> AsyncIterator[Client]:
 
     async with Client(cluster.config, retry=None, interceptors=[without_tunnels]) as client:
         yield client
-
-
-@pytest.fixture
-async def kubelet(cluster: Cluster) -> Kubelet:
-    kubelet = Kubelet()
-    await start_pod(cluster.embedded.server, cluster.client, kubelet, "web")
-    return kubelet
 
 
 @asynccontextmanager
